@@ -1,0 +1,52 @@
+"""BERT in Keras: from characters to a model that reads, answers and tags.
+
+One legend of letters holds everywhere. In prose and shape comments they are
+capitals; in `einsum` subscripts the same letters are lower case.
+
+    B batch             D model width (`hidden_size`)
+    S key positions     N attention heads (`num_attention_heads`)
+    T query positions   H width of one head, H = D / N
+    F feed-forward width (`intermediate_size`)
+    L layers (`num_hidden_layers`)
+    V vocabulary        M masked slots    K classes    C choices
+
+`import bertbook` does no work: a name below is imported when it is first used,
+so that the tokenizer needs no backend and nothing loads before `setup()`.
+"""
+
+from importlib import import_module, metadata
+
+_HOMES = {
+    "BertConfig": "config",
+    "BertEncoder": "encoder",
+    "Encoding": "tokenizer",
+    "Tokenizer": "tokenizer",
+    "attention_path": "encoder",
+    "setup": "runtime",
+}
+
+__all__ = sorted([*_HOMES, "__version__"])
+
+
+def __getattr__(name):
+    """Imports a public name, or a module of the package, on first use."""
+    if name == "__version__":
+        return metadata.version("bertbook")
+    if name in _HOMES:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    else:
+        try:
+            value = import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(
+                f"module 'bertbook' has no attribute {name!r}."
+            ) from None
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    """Lists the public names without importing them."""
+    return __all__

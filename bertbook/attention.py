@@ -1,0 +1,229 @@
+"""Scaled dot-product attention and multi-head self-attention.
+
+Differences: Google's code adds -10,000 to a hidden score, we put it in its
+place. The weights agree wherever a row has at least one visible key. One
+matrix multiplication makes query, key and value; the published checkpoints
+hold three matrices, which `checkpoints` joins.
+"""
+
+import math
+
+from bertbook.runtime import keras, ops
+
+MASKED_SCORE = -10_000.0  # finite in float16; softmax still returns exactly 0
+PATHS = ("einsum", "fused")
+
+
+def scaled_dot_product_attention(
+    query, key, value, attention_mask=None, dropout=None
+):
+    """Mixes `value` vectors by how well each `query` matches each `key`.
+
+    Source: Vaswani et al. (2017), equation 1, for all heads at once.
+
+    Args:
+        query: Float tensor of shape `(B, N, T, H)`.
+        key: Float tensor of shape `(B, N, S, H)`.
+        value: Float tensor of shape `(B, N, S, H)`.
+        attention_mask: Optional boolean tensor that broadcasts to
+            `(B, N, T, S)`. True where a query may look at a key.
+        dropout: Optional function that drops some of the weights.
+
+    Returns:
+        The context, `(B, N, T, H)`, and the weights, `(B, N, T, S)`.
+    """
+    head_size = query.shape[-1]
+    scores = ops.einsum("bnth,bnsh->bnts", query, key)  # (B, N, T, S)
+    scores = ops.cast(scores, "float32") / math.sqrt(head_size)
+    if attention_mask is not None:
+        scores = ops.where(attention_mask, scores, MASKED_SCORE)
+    weights = ops.softmax(scores, axis=-1)  # each row sums to 1
+    weights = ops.cast(weights, value.dtype)
+    if dropout is not None:
+        weights = dropout(weights)
+    context = ops.einsum("bnts,bnsh->bnth", weights, value)  # (B, N, T, H)
+    return context, weights
+
+
+def split_heads(vectors, num_heads, parts=1):
+    """Cuts every vector into heads and puts the heads before the tokens.
+
+    Args:
+        vectors: Float tensor of shape `(B, S, parts * D)`.
+        num_heads: N, a divisor of D.
+        parts: How many vectors of width D stand side by side.
+
+    Returns:
+        A list of `parts` float tensors of shape `(B, N, S, H)`, H = D / N.
+    """
+    length = ops.shape(vectors)[1]
+    head_size = vectors.shape[-1] // (parts * num_heads)
+    split = ops.reshape(vectors, (-1, length, parts, num_heads, head_size))
+    split = ops.transpose(split, (2, 0, 3, 1, 4))  # (parts, B, N, S, H)
+    return [split[part] for part in range(parts)]
+
+
+def merge_heads(context):
+    """Puts the heads of every token side by side again.
+
+    Args:
+        context: Float tensor of shape `(B, N, S, H)`.
+
+    Returns:
+        Float tensor of shape `(B, S, D)`, D = N * H.
+    """
+    _, num_heads, _, head_size = context.shape
+    length = ops.shape(context)[2]
+    context = ops.transpose(context, (0, 2, 1, 3))  # (B, S, N, H)
+    return ops.reshape(context, (-1, length, num_heads * head_size))
+
+
+class SelfAttention(keras.layers.Layer):
+    """Lets every token look at every visible token, N times side by side.
+
+    Source: Vaswani et al. (2017), section 3.2.2; biases as in Google's BERT.
+
+    Args:
+        hidden_size: D.
+        num_heads: N.
+        dropout: Rate at which weights are dropped in training.
+        initializer_range: Standard deviation of the initial matrices.
+        implementation: "einsum" or "fused"; see `choose_path`.
+    """
+
+    def __init__(
+        self,
+        hidden_size,
+        num_heads,
+        dropout=0.0,
+        initializer_range=0.02,
+        implementation="einsum",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.implementation = implementation
+        self.query_key_value, self.output_projection = (
+            keras.layers.Dense(
+                width,
+                kernel_initializer=keras.initializers.TruncatedNormal(
+                    stddev=initializer_range
+                ),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+            for width, name in (
+                (3 * hidden_size, "query_key_value"),
+                (hidden_size, "output"),
+            )
+        )
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, hidden_shape):
+        """Creates both matrices for vectors of width D."""
+        self.query_key_value.build(hidden_shape)
+        self.output_projection.build(hidden_shape)
+
+    def call(
+        self,
+        hidden,
+        attention_mask=None,
+        return_weights=False,
+        training=None,
+    ):
+        """Returns what every token gathers.
+
+        Args:
+            hidden: Float tensor of shape `(B, S, D)`.
+            attention_mask: Optional boolean tensor that broadcasts to
+                `(B, N, S, S)`.
+            return_weights: Whether to return the weights too. They come from
+                the einsum path, whatever
+                `implementation` says.
+            training: Whether to drop weights.
+
+        Returns:
+            The output, `(B, S, D)`; with `return_weights` also the weights
+            that were used, `(B, N, S, S)`.
+        """
+        query, key, value = split_heads(
+            self.query_key_value(hidden), self.num_heads, parts=3
+        )  # each (B, N, S, H)
+        weights = None
+        if self.implementation == "fused" and not return_weights:
+            context = fused_attention(query, key, value, attention_mask)
+        else:
+            context, weights = scaled_dot_product_attention(
+                query,
+                key,
+                value,
+                attention_mask,
+                lambda weights: self.dropout(weights, training=training),
+            )
+        output = self.output_projection(merge_heads(context))
+        return (output, weights) if return_weights else output
+
+
+def fused_attention(query, key, value, attention_mask=None):
+    """Computes the context in one call of JAX, without keeping the weights.
+
+    On a GPU with a 16-bit policy JAX may use the cuDNN kernel, which wants the
+    mask in its full shape.
+
+    Args:
+        query: Float tensor of shape `(B, N, T, H)`; key and value alike.
+        key: Float tensor of shape `(B, N, S, H)`.
+        value: Float tensor of shape `(B, N, S, H)`.
+        attention_mask: Optional boolean tensor that broadcasts to
+            `(B, N, T, S)`.
+
+    Returns:
+        The context, `(B, N, T, H)`.
+    """
+    import jax
+
+    query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
+    if attention_mask is not None:
+        rows = (*attention_mask.shape[:2], query.shape[1], key.shape[1])
+        attention_mask = ops.broadcast_to(attention_mask, rows)
+    context = jax.nn.dot_product_attention(
+        query, key, value, mask=attention_mask
+    )
+    return ops.swapaxes(context, 1, 2)
+
+
+def choose_path(asked, dropout_rate):
+    """Returns which implementation runs, and why.
+
+    Args:
+        asked: "auto", "einsum" or "fused".
+        dropout_rate: The rate at which attention weights are dropped.
+
+    Returns:
+        The path, "einsum" or "fused", and the reason, a sentence.
+
+    Raises:
+        ValueError: `asked` is another word, or cannot run here.
+    """
+    if asked not in ("auto", *PATHS):
+        raise ValueError(
+            '`attention` must be "auto", "einsum" or "fused". '
+            f"Received: {asked!r}."
+        )
+    if asked == "auto":
+        return "einsum", (
+            "no fused path was measured to be faster on this kind of device"
+        )
+    if asked == "fused":
+        if keras.backend.backend() != "jax":
+            raise ValueError(
+                '`attention="fused"` needs the JAX backend: TensorFlow has no '
+                f"fused attention. Received: {keras.backend.backend()}."
+            )
+        if dropout_rate:
+            raise ValueError(
+                '`attention="fused"` cannot drop weights: set '
+                "`attention_probs_dropout_prob` to 0. Received: "
+                f"{dropout_rate}."
+            )
+    return asked, "asked for"

@@ -1,0 +1,148 @@
+"""Batches: what one may hold, and how to waste little on padding.
+
+Differences: none; the paper pads every batch to one length.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+BUCKETS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+
+
+def check_batch(batch: Mapping, config) -> None:
+    """Refuses a batch that the model cannot read.
+
+    Args:
+        batch: `input_ids`, and where present `token_type_ids` and
+            `attention_mask`: NumPy arrays of shape `(B, S)`.
+        config: The `BertConfig` of the model.
+
+    Raises:
+        ValueError: An array has another shape or no integers, the batch is
+            empty or too long, or an id or a segment is out of range.
+        KeyError: `input_ids` is missing.
+    """
+    if "input_ids" not in batch:
+        raise KeyError(
+            f"A batch must hold `input_ids`. Received: {sorted(batch)}."
+        )
+    ids = np.asarray(batch["input_ids"])
+    check_shape(ids.shape, config)
+    _check_integers("input_ids", ids, config.vocab_size, "vocab_size")
+    if "token_type_ids" in batch:
+        segments = np.asarray(batch["token_type_ids"])
+        _check_same_shape("token_type_ids", segments, ids)
+        limit = config.type_vocab_size
+        _check_integers("token_type_ids", segments, limit, "type_vocab_size")
+    if "attention_mask" in batch:
+        mask = np.asarray(batch["attention_mask"])
+        if mask.ndim != 3:  # (B, S, S) hides whole examples from each other
+            _check_same_shape("attention_mask", mask, ids)
+
+
+def check_shape(shape: Sequence[int | None], config) -> None:
+    """Refuses ids of a shape other than `(B, S)`, and rows that are too long.
+
+    Raises:
+        ValueError: The rank is not 2, a size is 0, or S is above
+            `max_position_embeddings`.
+    """
+    if len(shape) != 2:
+        raise ValueError(
+            f"`input_ids` must have shape (B, S). Received: {tuple(shape)}."
+        )
+    if 0 in shape:
+        raise ValueError(
+            f"A batch must hold at least one token. Received: {tuple(shape)}."
+        )
+    length, limit = shape[1], config.max_position_embeddings
+    if length is not None and length > limit:
+        raise ValueError(
+            "A text must not be longer than `max_position_embeddings`, "
+            f"{limit}. Received: {length} tokens."
+        )
+
+
+def bucket_length(length: int, limit: int) -> int:
+    """Returns the smallest bucket that holds a length.
+
+    Args:
+        length: Number of tokens.
+        limit: The longest that the model takes; also a bucket.
+    """
+    fitting = [bucket for bucket in BUCKETS if length <= bucket <= limit]
+    return fitting[0] if fitting else limit
+
+
+def bucketed(
+    lengths: Sequence[int], batch_size: int, limit: int
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Groups rows of similar length, so that little is padded.
+
+    Rows are sorted by length and cut into batches; each batch is padded to
+    the bucket of its longest row. A few lengths in all, so a compiled model is
+    compiled a few times.
+
+    Args:
+        lengths: Number of tokens of each row.
+        batch_size: Rows a batch; the last batch may hold fewer.
+        limit: The longest length that the model takes.
+
+    Yields:
+        The numbers of the rows of one batch, and its length.
+    """
+    order = np.argsort(lengths, kind="stable")
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        yield rows, bucket_length(int(lengths[rows[-1]]), limit)
+
+
+def take_rows(
+    batch: Mapping[str, np.ndarray],
+    rows: np.ndarray,
+    length: int,
+    batch_size: int,
+    pad_token_id: int = 0,
+) -> dict[str, np.ndarray]:
+    """Cuts one batch of a fixed shape out of a larger one.
+
+    Args:
+        batch: Arrays of shape `(B, S)`, padded at the right.
+        rows: The numbers of the rows to take, at most `batch_size`.
+        length: S of the result.
+        batch_size: B of the result. Missing rows are copies of the first, to
+            be thrown away, so that every batch has the same shape.
+        pad_token_id: What `input_ids` are padded with.
+    """
+    rows = np.concatenate([rows, np.repeat(rows[:1], batch_size - len(rows))])
+    taken = {}
+    for name, array in batch.items():
+        fill = pad_token_id if name == "input_ids" else 0
+        missing = max(0, length - array.shape[1])
+        cut = array[rows, :length]
+        taken[name] = np.pad(cut, ((0, 0), (0, missing)), constant_values=fill)
+    return taken
+
+
+def _check_same_shape(name, array, ids) -> None:
+    if array.shape != ids.shape:
+        raise ValueError(
+            f"`{name}` must have the shape of `input_ids`, {ids.shape}. "
+            f"Received: {array.shape}."
+        )
+
+
+def _check_integers(name, array, limit, field) -> None:
+    if not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(
+            f"`{name}` must hold integers. Received: {array.dtype}."
+        )
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or high >= limit:
+        wrong = low if low < 0 else high
+        row, column = np.argwhere(array == wrong)[0]
+        raise ValueError(
+            f"`{name}` must be in [0, {limit}), below `{field}`. Received: "
+            f"{wrong} in row {row}, column {column}."
+        )

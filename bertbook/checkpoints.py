@@ -1,0 +1,262 @@
+"""Files to named arrays and back, in four layouts.
+
+Differences: none in the values; `names` is the table of names.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from bertbook.config import BertConfig
+from bertbook.locations import find_folder
+from bertbook.names import encoder_names, encoder_shapes
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+
+@dataclass
+class Checkpoint:
+    """What a folder holds: its config and its tensors under our names."""
+
+    config: BertConfig
+    arrays: dict[str, np.ndarray]
+    layout: str
+    skipped: dict[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+
+
+def read_checkpoint(name_or_dir: Any) -> Checkpoint:
+    """Reads a checkpoint of any layout.
+
+    Args:
+        name_or_dir: A shipped name, a folder, "hf://org/name",
+            "keras://preset", or a KerasHub `BertBackbone`.
+
+    Raises:
+        FileNotFoundError: There is no such folder, or no weights in it.
+        ValueError: A file is damaged, or describes another model.
+    """
+    if hasattr(name_or_dir, "token_embedding_matrix") or hasattr(
+        name_or_dir, "token_embedding"
+    ):
+        return read_keras_hub(name_or_dir)
+    if str(name_or_dir).startswith("keras://"):
+        return read_keras_hub(str(name_or_dir).removeprefix("keras://"))
+    folder = find_folder(name_or_dir)
+    if (folder / "bert_config.json").is_file() and _google_prefix(folder):
+        return read_google(folder)
+    if not (folder / "config.json").is_file():
+        raise FileNotFoundError(
+            f"{folder} holds no config.json and no bert_config.json with a "
+            "TensorFlow checkpoint."
+        )
+    if "keras_hub" in (folder / "config.json").read_text(encoding="utf-8"):
+        return read_keras_hub(str(folder))
+    return read_hugging_face(folder)
+
+
+def read_hugging_face(folder: Path) -> Checkpoint:
+    """Reads config.json and model.safetensors, whole or in shards.
+
+    Old files say gamma and beta, new ones weight and bias; files of a model
+    with a head put `bert.` before the encoder's names. All are read.
+
+    Raises:
+        FileNotFoundError: There is no safetensors file.
+        ValueError: A file is damaged.
+    """
+    config = BertConfig.from_json(folder / "config.json")
+    table = {
+        names.hugging_face: names.ours
+        for names in encoder_names(config.num_hidden_layers)
+    }
+    checkpoint = Checkpoint(config, {}, "Hugging Face", folder=folder)
+    for stored_name, array in _read_safetensors(folder):
+        name = _modern_name(stored_name)
+        if name in table:
+            ours = table[name]
+            array = array.T if ours.endswith("kernel") else array
+            checkpoint.arrays[ours] = array.astype("float32")
+        else:
+            checkpoint.skipped[stored_name] = _why_skipped(name)
+    return checkpoint
+
+
+def read_google(folder: Path) -> Checkpoint:
+    """Reads bert_config.json and a TensorFlow 1 checkpoint.
+
+    Raises:
+        ImportError: TensorFlow, which reads the format, is not installed.
+        ValueError: The checkpoint is damaged.
+    """
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise ImportError(
+            "A folder in Google's layout needs TensorFlow to be read: "
+            "`pip install bertbook[tensorflow]`."
+        ) from error
+    config = BertConfig.from_json(folder / "bert_config.json")
+    table = {
+        f"bert/{names.google}": names.ours
+        for names in encoder_names(config.num_hidden_layers)
+    }
+    checkpoint = Checkpoint(config, {}, "Google", folder=folder)
+    prefix = _google_prefix(folder)
+    try:
+        reader = tf.train.load_checkpoint(str(prefix))
+        for name in sorted(reader.get_variable_to_shape_map()):
+            if name in table:
+                array = reader.get_tensor(name).astype("float32")
+                checkpoint.arrays[table[name]] = array
+            else:
+                checkpoint.skipped[name] = _why_skipped(name)
+    except tf.errors.OpError as error:
+        raise ValueError(f"{prefix} is damaged: {error.message}.") from error
+    return checkpoint
+
+
+def read_keras_hub(backbone: Any) -> Checkpoint:
+    """Reads a KerasHub `BertBackbone`, or the preset of that name.
+
+    KerasHub uses the tanh form of GELU and one dropout rate.
+
+    Raises:
+        ImportError: A preset without KerasHub.
+        ValueError: It is not a `BertBackbone`.
+    """
+    folder = None
+    if isinstance(backbone, str):
+        folder = Path(backbone) if Path(backbone).is_dir() else None
+        try:
+            import keras_hub
+        except ImportError as error:
+            raise ImportError(
+                "A KerasHub preset needs KerasHub: `pip install keras-nlp`."
+            ) from error
+        backbone = keras_hub.models.Backbone.from_preset(backbone)
+    sizes = backbone.get_config()
+    if type(backbone).__name__ != "BertBackbone":
+        raise ValueError(
+            "A KerasHub backbone must be a `BertBackbone`. Received: "
+            f"{type(backbone).__name__}."
+        )
+    config = BertConfig(
+        vocab_size=sizes["vocabulary_size"],
+        hidden_size=sizes["hidden_dim"],
+        num_hidden_layers=sizes["num_layers"],
+        num_attention_heads=sizes["num_heads"],
+        intermediate_size=sizes["intermediate_dim"],
+        hidden_act="gelu_tanh",
+        hidden_dropout_prob=sizes["dropout"],
+        attention_probs_dropout_prob=sizes["dropout"],
+        max_position_embeddings=sizes["max_sequence_length"],
+        type_vocab_size=sizes["num_segments"],
+    )
+    checkpoint = Checkpoint(config, {}, "KerasHub", folder=folder)
+    table = {
+        names.keras_hub: names.ours
+        for names in encoder_names(config.num_hidden_layers)
+    }
+    shapes = encoder_shapes(config)
+    for weight in backbone.weights:
+        array = np.asarray(weight, "float32")
+        ours = table[weight.path.removeprefix(f"{backbone.name}/")]
+        checkpoint.arrays[ours] = array.reshape(shapes[ours])
+    return checkpoint
+
+
+def write_hugging_face(
+    folder: Path,
+    config: BertConfig,
+    arrays: Mapping[str, np.ndarray],
+    prefix: str,
+) -> None:
+    """Writes config.json and model.safetensors, as Hugging Face names them.
+
+    Each file appears whole or not at all.
+
+    Args:
+        folder: Made where it is missing.
+        config: The config to write.
+        arrays: Every tensor under our names.
+        prefix: "bert." for a model with a head, "" for an encoder.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {}
+    for names in encoder_names(config.num_hidden_layers):
+        array = arrays[names.ours]
+        array = array.T if names.ours.endswith("kernel") else array
+        tensors[prefix + names.hugging_face] = np.ascontiguousarray(array)
+    unfinished = folder / (WEIGHTS + ".part")
+    safetensors.numpy.save_file(tensors, unfinished, metadata={"format": "pt"})
+    unfinished.replace(folder / WEIGHTS)
+    config.to_json(folder / "config.json")
+
+
+def _read_safetensors(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
+    """Yields every tensor of a folder, from one file or from its shards."""
+    for path in _weight_files(folder):
+        if not path.is_file():
+            raise FileNotFoundError(f"No weights at {path}.")
+        try:
+            with safetensors.safe_open(path, "numpy") as file:
+                for name in file.keys():  # noqa: SIM118, it is no mapping
+                    yield name, file.get_tensor(name)
+        except safetensors.SafetensorError as error:
+            raise ValueError(f"{path} is damaged: {error}.") from error
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    if (folder / WEIGHTS).is_file():
+        return [folder / WEIGHTS]
+    if (folder / INDEX).is_file():
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        return [
+            folder / name for name in sorted(set(index["weight_map"].values()))
+        ]
+    raise FileNotFoundError(
+        f"{folder} holds no {WEIGHTS}. A pickled file (pytorch_model.bin) is "
+        "not opened, because opening one can run code; convert it first."
+    )
+
+
+def _modern_name(name: str) -> str:
+    """Returns today's form of a name: no `bert.`, weight and bias in norms."""
+    name = name.removeprefix("bert.")
+    if name.endswith("LayerNorm.gamma"):
+        return name.removesuffix("gamma") + "weight"
+    if name.endswith("LayerNorm.beta"):
+        return name.removesuffix("beta") + "bias"
+    return name
+
+
+def _why_skipped(name: str) -> str:
+    if name.endswith("position_ids"):
+        return "a list of positions, not a weight"
+    if name.endswith(("/adam_m", "/adam_v")) or name == "global_step":
+        return "state of the optimizer"
+    if name.startswith(
+        ("encoder", "embeddings", "bert/encoder", "bert/embeddings")
+    ):
+        return "unknown"
+    return "belongs to a head that this model does not have"
+
+
+def _google_prefix(folder: Path) -> Path | None:
+    """Returns the common part of the checkpoint's file names."""
+    found = sorted(folder.glob("*.index"))
+    named = [path for path in found if path.name == "bert_model.ckpt.index"]
+    if len(named or found) > 1:
+        raise ValueError(
+            f"{folder} must hold one checkpoint. Received: "
+            f"{', '.join(path.name for path in found)}."
+        )
+    return (named or found)[0].with_suffix("") if found else None

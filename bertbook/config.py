@@ -1,0 +1,278 @@
+"""Sizes and rates of a BERT encoder.
+
+Differences: none. Field names and meanings are the keys of the published
+`bert_config.json` and `config.json` files.
+"""
+
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+# Spellings of the tanh form of GELU in published configs.
+GELU_TANH_NAMES = ("gelu_tanh", "gelu_new", "gelu_pytorch_tanh", "gelu_fast")
+HIDDEN_ACTS = ("gelu", "gelu_tanh", "relu")
+
+# L, D, N, F of the published sizes (Devlin et al., 2019; Turc et al., 2019).
+SIZES = {
+    "tiny": (2, 128, 2, 512),
+    "mini": (4, 256, 4, 1_024),
+    "small": (4, 512, 8, 2_048),
+    "medium": (8, 512, 8, 2_048),
+    "base": (12, 768, 12, 3_072),
+    "large": (24, 1_024, 16, 4_096),
+}
+
+# Keys of published configs that would change the computation, with the values
+# under which the model is still the BERT that this package computes.
+SAME_COMPUTATION = {
+    "position_embedding_type": (None, "absolute"),
+    "is_decoder": (None, False),
+    "add_cross_attention": (None, False),
+    "chunk_size_feed_forward": (None, 0),
+    "pruned_heads": (None, {}),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BertConfig:
+    """Everything needed to build one encoder; the defaults are BERT-Base.
+
+    `extra` keeps keys of a config file that mean nothing to the computation,
+    so that they are written back.
+
+    Raises:
+        ValueError: A size is not a positive integer, a rate is outside
+            [0, 1), `hidden_act` is unknown, or `hidden_size` does not split
+            evenly into heads.
+
+    Source: Devlin et al. (2019), section 3.
+    """
+
+    vocab_size: int = 30_522  # V
+    hidden_size: int = 768  # D
+    num_hidden_layers: int = 12  # L
+    num_attention_heads: int = 12  # N
+    intermediate_size: int = 3_072  # F
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    max_position_embeddings: int = 512  # largest S
+    type_vocab_size: int = 2
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    pad_token_id: int = 0
+    id2label: Mapping[int, str] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def head_size(self) -> int:
+        """Width of one attention head, H = D / N."""
+        return self.hidden_size // self.num_attention_heads
+
+    @classmethod
+    def named(cls, name: str, **overrides: Any) -> "BertConfig":
+        """Returns a published size, with other fields as keywords.
+
+        Args:
+            name: One of "tiny", "mini", "small", "medium", "base", "large".
+            **overrides: Fields to set, for example `vocab_size=8192`.
+
+        Raises:
+            ValueError: `name` is not a published size.
+        """
+        if name not in SIZES:
+            raise ValueError(
+                f"`name` must be one of {', '.join(SIZES)}. Received: {name!r}."
+            )
+        layers, width, heads, feed_forward = SIZES[name]
+        size = {
+            "num_hidden_layers": layers,
+            "hidden_size": width,
+            "num_attention_heads": heads,
+            "intermediate_size": feed_forward,
+        }
+        return cls(**{**size, **overrides})
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> "BertConfig":
+        """Reads a `config.json` or `bert_config.json`.
+
+        Unknown keys are kept in `extra` and named once in a warning.
+
+        Raises:
+            FileNotFoundError: `path` is not a file.
+            ValueError: The file is not JSON, or a key in it asks for another
+                computation than BERT's.
+        """
+        return cls.from_dict(_read_json(Path(path)), origin=str(path))
+
+    @classmethod
+    def from_dict(
+        cls, values: Mapping[str, Any], origin: str = "config"
+    ) -> "BertConfig":
+        """Builds a config from the keys of a published file.
+
+        Args:
+            values: The parsed JSON object.
+            origin: Name of its source, for messages.
+
+        Raises:
+            ValueError: A key asks for another computation than BERT's.
+        """
+        _refuse_other_models(values, origin)
+        own = {f.name for f in fields(cls)} - {"extra"}
+        known = {k: v for k, v in values.items() if k in own and v is not None}
+        extra = {k: v for k, v in values.items() if k not in own}
+        if known.get("hidden_act") in GELU_TANH_NAMES:
+            known["hidden_act"] = "gelu_tanh"
+        if "id2label" in known:
+            known["id2label"] = {
+                int(k): v for k, v in known["id2label"].items()
+            }
+        unexpected = sorted(set(extra) - EXPECTED_EXTRA)
+        if unexpected:
+            warnings.warn(
+                f"{origin}: keys without a meaning here are kept in "
+                f"`config.extra`: {', '.join(unexpected)}.",
+                stacklevel=3,
+            )
+        return cls(**known, extra=extra)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the keys and values of a `config.json`."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        extra = values.pop("extra")
+        if self.hidden_act == "gelu_tanh":
+            values["hidden_act"] = "gelu_new"  # the name that others know
+        if self.id2label is None:
+            del values["id2label"]
+        else:
+            values["id2label"] = {str(k): v for k, v in self.id2label.items()}
+            values["label2id"] = {v: k for k, v in self.id2label.items()}
+        return {**extra, "model_type": "bert", **values}
+
+    def to_json(self, path: str | Path) -> None:
+        """Writes a `config.json` that this package and others read."""
+        text = json.dumps(self.to_dict(), indent=2, sort_keys=True)
+        Path(path).write_text(text + "\n", encoding="utf-8")
+
+    def replace(self, **changes: Any) -> "BertConfig":
+        """Returns a copy with some fields changed."""
+        return replace(self, **changes)
+
+    def __post_init__(self) -> None:
+        for name in POSITIVE_SIZES:
+            value = getattr(self, name)
+            if not _is_integer(value) or value < 1:
+                raise ValueError(
+                    f"`{name}` must be an integer >= 1. Received: {value!r}."
+                )
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            value = getattr(self, name)
+            if not _is_number(value) or not 0.0 <= value < 1.0:
+                raise ValueError(
+                    f"`{name}` must be in [0, 1). Received: {value!r}."
+                )
+        for name in ("initializer_range", "layer_norm_eps"):
+            value = getattr(self, name)
+            if not _is_number(value) or not 0.0 < value < 1.0:
+                raise ValueError(
+                    f"`{name}` must be in (0, 1). Received: {value!r}."
+                )
+        _check_choices(self)
+
+
+POSITIVE_SIZES = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+    "type_vocab_size",
+)
+
+# Keys that published configs carry and that say nothing about the computation.
+EXPECTED_EXTRA = {
+    "_name_or_path", "add_cross_attention", "architectures", "bos_token_id",
+    "chunk_size_feed_forward", "classifier_dropout", "directionality", "dtype",
+    "eos_token_id", "gradient_checkpointing", "is_decoder", "label2id",
+    "model_type", "pooler_fc_size", "pooler_num_attention_heads",
+    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
+    "position_embedding_type", "problem_type", "pruned_heads",
+    "tie_word_embeddings", "torch_dtype", "transformers_version", "use_cache",
+}  # fmt: skip
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_choices(config: BertConfig) -> None:
+    """Checks the fields whose rule involves other values."""
+    if config.hidden_act not in HIDDEN_ACTS:
+        raise ValueError(
+            f"`hidden_act` must be one of {', '.join(HIDDEN_ACTS)}. "
+            f"Received: {config.hidden_act!r}."
+        )
+    if config.hidden_size % config.num_attention_heads:
+        raise ValueError(
+            "`hidden_size` must be a multiple of `num_attention_heads`. "
+            f"Received: {config.hidden_size} and {config.num_attention_heads}."
+        )
+    pad = config.pad_token_id
+    if not _is_integer(pad) or not 0 <= pad < config.vocab_size:
+        raise ValueError(
+            "`pad_token_id` must be an id of the vocabulary, in "
+            f"[0, {config.vocab_size}). Received: {pad!r}."
+        )
+    labels = config.id2label
+    if labels is not None and sorted(labels) != list(range(len(labels))):
+        raise ValueError(
+            "`id2label` must name the classes 0, 1, 2, ... without a gap. "
+            f"Received the keys: {sorted(labels)}."
+        )
+
+
+def _refuse_other_models(values: Mapping[str, Any], origin: str) -> None:
+    """Raises where a key asks for a computation that is not BERT's."""
+    model_type = values.get("model_type", "bert")
+    if model_type != "bert":
+        raise ValueError(
+            f"{origin}: `model_type` must be 'bert'. Received: {model_type!r}."
+        )
+    for key, allowed in SAME_COMPUTATION.items():
+        if values.get(key) not in allowed:
+            raise ValueError(
+                f"{origin}: `{key}` must be {allowed[1]!r} for this model. "
+                f"Received: {values[key]!r}."
+            )
+    embedding_size = values.get("embedding_size")
+    if embedding_size not in (None, values.get("hidden_size", 768)):
+        raise ValueError(
+            f"{origin}: `embedding_size` must equal `hidden_size`. "
+            f"Received: {embedding_size} and {values.get('hidden_size')}."
+        )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON object, with the line in the message where it is damaged."""
+    if not path.is_file():
+        raise FileNotFoundError(f"No config file at {path}.")
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise ValueError(
+            f"{path} must hold a JSON object. Received: "
+            f"{type(values).__name__}."
+        )
+    return values

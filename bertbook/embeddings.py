@@ -1,0 +1,146 @@
+"""Ids to vectors: token + position + segment, then normalization.
+
+Differences: none. `SinusoidalPositions` is the 2017 Transformer's alternative
+to BERT's learned table.
+"""
+
+import numpy as np
+
+from bertbook.runtime import keras, ops
+
+
+def sinusoids(length, width):
+    """Returns the position table of the 2017 Transformer.
+
+    Column 2i holds sin(p / 10000^(2i / D)), column 2i + 1 the cosine.
+
+    Source: Vaswani et al. (2017), section 3.5.
+
+    Args:
+        length: S, the number of positions.
+        width: D, even.
+
+    Returns:
+        NumPy array of shape `(S, D)`, float64, in [-1, 1].
+
+    Raises:
+        ValueError: `width` is odd.
+    """
+    if width % 2:
+        raise ValueError(f"`width` must be even. Received: {width}.")
+    positions = np.arange(length)[:, np.newaxis]  # (S, 1)
+    periods = 10_000.0 ** (np.arange(0, width, 2) / width)  # (D / 2,)
+    table = np.empty((length, width))
+    table[:, 0::2] = np.sin(positions / periods)
+    table[:, 1::2] = np.cos(positions / periods)
+    return table
+
+
+class SinusoidalPositions(keras.layers.Layer):
+    """Adds the sinusoid of its position to every vector; nothing is learned."""
+
+    def call(self, vectors):
+        """Returns `vectors`, `(B, S, D)`, plus the first S rows of the table."""
+        table = sinusoids(vectors.shape[1], vectors.shape[2])  # (S, D)
+        return vectors + ops.convert_to_tensor(table, dtype=vectors.dtype)
+
+
+class LearnedPositions(keras.layers.Layer):
+    """Adds the learned vector of its position to every vector.
+
+    Source: Devlin et al. (2019), figure 2.
+
+    Args:
+        max_length: How many positions have a vector.
+        initializer_range: Standard deviation of the initial table.
+    """
+
+    def __init__(self, max_length, initializer_range=0.02, **kwargs):
+        super().__init__(**kwargs)
+        self.max_length = max_length
+        self.initializer_range = initializer_range
+
+    def build(self, vectors_shape):
+        """Creates the table, `(max_length, D)`."""
+        self.table = self.add_weight(
+            shape=(self.max_length, vectors_shape[-1]),
+            initializer=keras.initializers.TruncatedNormal(
+                stddev=self.initializer_range
+            ),
+            name="table",
+        )
+
+    def call(self, vectors):
+        """Returns `vectors`, `(B, S, D)`, plus the first S rows of the table.
+
+        Raises:
+            ValueError: S is above `max_length`.
+        """
+        length = vectors.shape[1]
+        if length is not None and length > self.max_length:
+            raise ValueError(
+                "A text must not be longer than `max_position_embeddings`, "
+                f"{self.max_length}. Received: {length} tokens."
+            )
+        length = ops.shape(vectors)[1]
+        return vectors + ops.cast(self.table, vectors.dtype)[:length]
+
+
+class BertEmbeddings(keras.layers.Layer):
+    """Turns ids into vectors: token + segment + position, then LayerNorm.
+
+    Source: Devlin et al. (2019), figure 2; LayerNorm and dropout as in
+    Google's BERT.
+
+    Args:
+        config: A `BertConfig`.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(**kwargs)
+        self.token = self._table(config, config.vocab_size, "token")
+        self.segment = self._table(config, config.type_vocab_size, "segment")
+        self.position = LearnedPositions(
+            config.max_position_embeddings,
+            config.initializer_range,
+            dtype=self.dtype_policy,
+            name="position",
+        )
+        self.norm = keras.layers.LayerNormalization(
+            epsilon=config.layer_norm_eps, dtype=self.dtype_policy, name="norm"
+        )
+        self.dropout = keras.layers.Dropout(
+            config.hidden_dropout_prob, dtype=self.dtype_policy
+        )
+
+    def build(self, input_ids_shape, token_type_ids_shape):
+        """Creates the three tables and the norm."""
+        width = self.token.output_dim
+        for part in (self.token, self.segment):
+            part.build(input_ids_shape)
+        for part in (self.position, self.norm):
+            part.build((*input_ids_shape, width))
+
+    def call(self, input_ids, token_type_ids, training=None):
+        """Returns one vector a token, `(B, S, D)`.
+
+        Args:
+            input_ids: Integer tensor of shape `(B, S)`.
+            token_type_ids: Integer tensor of shape `(B, S)`: 0 in the first
+                text, 1 in the second.
+            training: Whether to drop values.
+        """
+        vectors = self.token(input_ids) + self.segment(token_type_ids)
+        vectors = self.position(vectors)  # (B, S, D)
+        return self.dropout(self.norm(vectors), training=training)
+
+    def _table(self, config, rows, name):
+        return keras.layers.Embedding(
+            rows,
+            config.hidden_size,
+            embeddings_initializer=keras.initializers.TruncatedNormal(
+                stddev=config.initializer_range
+            ),
+            dtype=self.dtype_policy,
+            name=name,
+        )

@@ -1,0 +1,379 @@
+"""The encoder: blocks of attention and feed-forward, stacked L times.
+
+Differences: none from Devlin et al. (2019). Normalization comes after each
+residual sum (post-norm), as in the released code.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bertbook import batching
+from bertbook.attention import SelfAttention, choose_path
+from bertbook.embeddings import BertEmbeddings
+from bertbook.pretrained import Pretrained
+from bertbook.runtime import device_name, keras, ops
+
+POOLINGS = ("mean", "cls", "max")
+
+
+class FeedForward(keras.layers.Layer):
+    """Works on every token by itself: widen to F, activate, narrow to D.
+
+    Source: Vaswani et al. (2017), equation 2; GELU as in Devlin et al. (2019).
+
+    Args:
+        config: A `BertConfig`.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(**kwargs)
+        self.expand, self.contract = (
+            keras.layers.Dense(
+                width,
+                kernel_initializer=keras.initializers.TruncatedNormal(
+                    stddev=config.initializer_range
+                ),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+            for width, name in (
+                (config.intermediate_size, "expand"),
+                (config.hidden_size, "contract"),
+            )
+        )
+        self.activation = activation(config.hidden_act)
+
+    def build(self, hidden_shape):
+        """Creates both matrices."""
+        self.expand.build(hidden_shape)
+        self.contract.build((*hidden_shape[:-1], self.expand.units))
+
+    def call(self, hidden):
+        """Returns new vectors, `(B, S, D)`, from `hidden`, `(B, S, D)`."""
+        widened = self.activation(self.expand(hidden))  # (B, S, F)
+        return self.contract(widened)  # (B, S, D)
+
+
+def activation(hidden_act):
+    """Returns the function that `hidden_act` of a config names.
+
+    Source: Hendrycks and Gimpel (2016) for GELU and its tanh approximation.
+
+    Args:
+        hidden_act: "gelu" (x times the normal distribution function of x),
+            "gelu_tanh" or "relu".
+    """
+    functions = {
+        "gelu": lambda x: ops.gelu(x, approximate=False),
+        "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
+        "relu": ops.relu,
+    }
+    return functions[hidden_act]
+
+
+class EncoderBlock(keras.layers.Layer):
+    """One layer of BERT: attention, then feed-forward, each added and normed.
+
+    Source: Vaswani et al. (2017), section 3.1.
+
+    Args:
+        config: A `BertConfig`.
+        attention_path: "einsum" or "fused"; see `attention.choose_path`.
+    """
+
+    def __init__(self, config, attention_path="einsum", **kwargs):
+        super().__init__(**kwargs)
+        self.attention = SelfAttention(
+            config.hidden_size,
+            config.num_attention_heads,
+            dropout=config.attention_probs_dropout_prob,
+            initializer_range=config.initializer_range,
+            implementation=attention_path,
+            dtype=self.dtype_policy,
+            name="attention",
+        )
+        self.feed_forward = FeedForward(
+            config, dtype=self.dtype_policy, name="feed_forward"
+        )
+        self.attention_norm, self.output_norm = (
+            keras.layers.LayerNormalization(
+                epsilon=config.layer_norm_eps,
+                dtype=self.dtype_policy,
+                name=name,
+            )
+            for name in ("attention_norm", "output_norm")
+        )
+        self.dropout = keras.layers.Dropout(
+            config.hidden_dropout_prob, dtype=self.dtype_policy
+        )
+
+    def build(self, hidden_shape):
+        """Creates the weights for vectors of width D."""
+        self.attention.build(hidden_shape)
+        self.attention_norm.build(hidden_shape)
+        self.feed_forward.build(hidden_shape)
+        self.output_norm.build(hidden_shape)
+
+    def call(
+        self,
+        hidden,
+        attention_mask=None,
+        return_weights=False,
+        training=None,
+    ):
+        """Returns new vectors of the same shape.
+
+        Args:
+            hidden: Float tensor of shape `(B, S, D)`.
+            attention_mask: Optional boolean tensor that broadcasts to
+                `(B, N, S, S)`.
+            return_weights: Whether to return the attention weights too.
+            training: Whether to drop values.
+
+        Returns:
+            The vectors, `(B, S, D)`; with `return_weights` also the weights,
+            `(B, N, S, S)`.
+        """
+        gathered = self.attention(
+            hidden,
+            attention_mask=attention_mask,
+            return_weights=return_weights,
+            training=training,
+        )
+        if return_weights:
+            gathered, weights = gathered
+        gathered = self.dropout(gathered, training=training)
+        hidden = self.attention_norm(hidden + gathered)  # (B, S, D)
+        worked = self.feed_forward(hidden)
+        worked = self.dropout(worked, training=training)
+        hidden = self.output_norm(hidden + worked)  # (B, S, D)
+        return (hidden, weights) if return_weights else hidden
+
+
+class BertEncoder(Pretrained, keras.Model):
+    """Turns ids into one vector a token that knows its context.
+
+    Source: Devlin et al. (2019), section 3; the pooler is in its code.
+
+    Args:
+        config: A `BertConfig`.
+        attention: "auto", "einsum" or "fused"; `attention_path` tells which
+            one runs.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    architecture = "BertModel"
+    weight_prefix = ""
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.attention, self.attention_reason = choose_path(
+            attention, config.attention_probs_dropout_prob
+        )
+        self.embeddings = BertEmbeddings(
+            config, dtype=self.dtype_policy, name="embeddings"
+        )
+        self.blocks = [
+            EncoderBlock(
+                config,
+                self.attention,
+                dtype=self.dtype_policy,
+                name=f"block_{i}",
+            )
+            for i in range(config.num_hidden_layers)
+        ]
+        self.pooler = keras.layers.Dense(
+            config.hidden_size,
+            activation="tanh",
+            kernel_initializer=keras.initializers.TruncatedNormal(
+                stddev=config.initializer_range
+            ),
+            dtype=self.dtype_policy,
+            name="pooler",
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates every weight; called once, by `__init__`."""
+        hidden_shape = (None, None, self.config.hidden_size)
+        self.embeddings.build((None, None), (None, None))
+        for block in self.blocks:
+            block.build(hidden_shape)
+        self.pooler.build((None, self.config.hidden_size))
+
+    def call(
+        self,
+        batch,
+        output_hidden_states=False,
+        output_attentions=False,
+        training=None,
+    ):
+        """Encodes a batch.
+
+        Args:
+            batch: A dict of `input_ids` and, where they matter,
+                `token_type_ids` (else all 0) and `attention_mask` (else all
+                1): integer tensors of shape `(B, S)`. A mask of shape
+                `(B, S, S)` says for every token what it may look at.
+            output_hidden_states: Whether to return what every layer gives.
+            output_attentions: Whether to return the attention weights.
+            training: Whether to drop values.
+
+        Returns:
+            A dict of `sequence_output`, `(B, S, D)`, and `pooled_output`,
+            `(B, D)`; on demand `hidden_states`, L + 1 times `(B, S, D)` with
+            the embeddings first, and `attentions`, L times `(B, N, S, S)`.
+
+        Raises:
+            ValueError: The batch does not fit the config, as
+                `batching.check_batch` says.
+        """
+        input_ids = batch["input_ids"]
+        segments = batch.get("token_type_ids", ops.zeros_like(input_ids))
+        mask = visible_keys(batch.get("attention_mask"))
+        hidden = self.embeddings(input_ids, segments, training=training)
+        hidden_states, attentions = [hidden], []
+        for block in self.blocks:
+            hidden = block(
+                hidden,
+                attention_mask=mask,
+                return_weights=output_attentions,
+                training=training,
+            )
+            if output_attentions:
+                hidden, weights = hidden
+                attentions.append(weights)
+            hidden_states.append(hidden)
+        outputs = {
+            "sequence_output": hidden,
+            "pooled_output": self.pooler(hidden[:, 0]),  # the [CLS] token
+        }
+        if output_hidden_states:
+            outputs["hidden_states"] = hidden_states
+        if output_attentions:
+            outputs["attentions"] = attentions
+        return outputs
+
+    def embed_texts(
+        self, texts, pooling="mean", max_length=None, batch_size=32
+    ):
+        """Returns one vector a text, `(B, D)` float32 NumPy.
+
+        Texts of similar length are computed together, so that little is
+        wasted on padding; the order of the result is that of `texts`.
+
+        Args:
+            texts: A list of B raw texts.
+            pooling: "mean" of all tokens, "cls" for the first, or "max".
+            max_length: Length to cut to. None never cuts.
+            batch_size: Texts computed at a time.
+
+        Raises:
+            ValueError: The encoder has no tokenizer, `pooling` is unknown, or
+                a text is too long.
+        """
+        if self.tokenizer is None:
+            raise ValueError(
+                "`embed_texts` needs a tokenizer: no vocabulary was found "
+                "beside the weights. Set `encoder.tokenizer`."
+            )
+        if pooling not in POOLINGS:
+            raise ValueError(
+                f"`pooling` must be one of {', '.join(POOLINGS)}. "
+                f"Received: {pooling!r}."
+            )
+        batch = self.tokenizer(texts, max_length=max_length)
+        lengths = batch["attention_mask"].sum(axis=1)
+        limit = self.config.max_position_embeddings
+        check_lengths(lengths, limit)
+        vectors = np.empty((len(texts), self.config.hidden_size), "float32")
+        for rows, length in batching.bucketed(lengths, batch_size, limit):
+            part = batching.take_rows(
+                batch, rows, length, batch_size, self.config.pad_token_id
+            )
+            outputs = self.predict_on_batch(part)["sequence_output"]
+            pooled = pool(outputs, part["attention_mask"], pooling)
+            vectors[rows] = pooled[: len(rows)]
+        return vectors
+
+
+def visible_keys(attention_mask):
+    """Returns the mask that the blocks take: True where a key is visible.
+
+    Args:
+        attention_mask: Integer tensor of shape `(B, S)` or `(B, S, S)`, or
+            None, which hides nothing.
+
+    Returns:
+        Boolean tensor of shape `(B, 1, 1, S)` or `(B, 1, S, S)`, or None.
+    """
+    if attention_mask is None:
+        return None
+    visible = ops.not_equal(attention_mask, 0)
+    if len(attention_mask.shape) == 2:
+        return visible[:, None, None, :]
+    return visible[:, None, :, :]
+
+
+def pool(vectors, attention_mask, pooling):
+    """Makes one vector of the vectors of the real tokens.
+
+    Args:
+        vectors: NumPy array of shape `(B, S, D)`.
+        attention_mask: NumPy array of shape `(B, S)`.
+        pooling: "mean", "cls" or "max".
+
+    Returns:
+        NumPy array of shape `(B, D)`.
+    """
+    if pooling == "cls":
+        return vectors[:, 0]
+    real = attention_mask[:, :, np.newaxis] != 0  # (B, S, 1)
+    if pooling == "max":
+        return np.where(real, vectors, -np.inf).max(axis=1)
+    return (vectors * real).sum(axis=1) / real.sum(axis=1)
+
+
+def check_lengths(lengths, limit):
+    """Refuses texts that the model cannot hold, and names the first.
+
+    Raises:
+        ValueError: A text is longer than `limit`.
+    """
+    too_long = np.flatnonzero(lengths > limit)
+    if len(too_long):
+        row = too_long[0]
+        raise ValueError(
+            f"A text must not be longer than `max_position_embeddings`, "
+            f"{limit}. Received: {lengths[row]} tokens in row {row}; "
+            "`max_length` cuts."
+        )
+
+
+class AttentionPath(NamedTuple):
+    """Which attention implementation runs, where, and why that one."""
+
+    path: str
+    backend: str
+    device: str
+    why: str
+
+
+def attention_path(model):
+    """Returns which attention implementation a model runs.
+
+    Whatever the path, weights that are asked for with `output_attentions`
+    come from the einsum path, in the same call that uses them.
+
+    Args:
+        model: A `BertEncoder`, or a model with one as `.encoder`.
+    """
+    encoder = getattr(model, "encoder", model)
+    return AttentionPath(
+        encoder.attention,
+        keras.backend.backend(),
+        device_name(),
+        encoder.attention_reason,
+    )

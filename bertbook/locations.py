@@ -1,0 +1,94 @@
+"""Names to folders: what ships, local folders, the Hub, KerasHub presets.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+from pathlib import Path
+
+FORMS = (
+    'a shipped name ("mini"), a folder in the Hugging Face layout '
+    "(config.json, model.safetensors), a folder in Google's layout "
+    "(bert_config.json, bert_model.ckpt.*), a KerasHub preset folder, "
+    '"hf://org/name", or "keras://preset"'
+)
+
+# What a BERT folder on the Hub may hold that we read.
+HUB_FILES = (
+    "config.json",
+    "model.safetensors",
+    "model-*.safetensors",
+    "model.safetensors.index.json",
+    "vocab.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+)
+
+
+def data_folder() -> Path:
+    """Returns the folder of what ships: in the wheel, else in the checkout.
+
+    Raises:
+        FileNotFoundError: Neither is there.
+    """
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_data", package.parent / "data"):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(
+        "The data that ships with bertbook is missing from this installation."
+    )
+
+
+def shipped_models() -> list[str]:
+    """Returns the names of the models and vocabularies that ship."""
+    models = data_folder() / "models"
+    return sorted(path.name for path in models.glob("*") if path.is_dir())
+
+
+def shelf() -> list[Path]:
+    """Returns the files of the shelf of documents that ships, sorted.
+
+    Each file is one document, one paragraph a line.
+    """
+    return sorted((data_folder() / "samples" / "shelf").glob("*.txt"))
+
+
+def find_folder(name_or_dir: str | Path) -> Path:
+    """Returns the folder that a name stands for.
+
+    Args:
+        name_or_dir: A shipped name, a folder, or "hf://org/name", which is
+            downloaded into the cache of huggingface_hub.
+
+    Raises:
+        FileNotFoundError: It is none of them; the message lists the forms.
+        ImportError: A "hf://" name without huggingface_hub.
+    """
+    name = str(name_or_dir)
+    if name.startswith("hf://"):
+        return _download(name.removeprefix("hf://"))
+    if name in shipped_models():
+        return data_folder() / "models" / name
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists():
+        raise FileNotFoundError(
+            f"`name_or_dir` must be a folder, not a file. Received: {name!r}."
+        )
+    raise FileNotFoundError(
+        f"`name_or_dir` must be {FORMS}. Shipped names: "
+        f"{', '.join(shipped_models())}. Received: {name!r}."
+    )
+
+
+def _download(repository: str) -> Path:
+    """Brings the files of a model from the Hub into the library's cache."""
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise ImportError(
+            'A name that starts with "hf://" needs huggingface_hub: '
+            "`pip install bertbook[hub]`."
+        ) from error
+    return Path(snapshot_download(repository, allow_patterns=list(HUB_FILES)))

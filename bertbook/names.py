@@ -1,0 +1,113 @@
+"""What every tensor of an encoder is called, here and elsewhere.
+
+Our names are the paths of our weights, for example
+`block_0/attention/query/kernel`. The fused matrix of query, key and value has
+three rows in the table, one for each third.
+
+Differences: none in the values. PyTorch stores a matrix as (out, in), we as
+(in, out); KerasHub gives the heads an axis of their own.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from bertbook.config import BertConfig
+
+
+class Names(NamedTuple):
+    """What one tensor is called here and elsewhere; `{i}` is the layer."""
+
+    ours: str
+    hugging_face: str
+    google: str
+    keras_hub: str
+
+
+# fmt: off
+EMBEDDINGS = (
+    Names("embeddings/token/embeddings", "embeddings.word_embeddings.weight",
+          "embeddings/word_embeddings", "token_embedding/embeddings"),
+    Names("embeddings/position/table", "embeddings.position_embeddings.weight",
+          "embeddings/position_embeddings", "position_embedding/embeddings"),
+    Names("embeddings/segment/embeddings", "embeddings.token_type_embeddings.weight",
+          "embeddings/token_type_embeddings", "segment_embedding/embeddings"),
+    Names("embeddings/norm/gamma", "embeddings.LayerNorm.weight",
+          "embeddings/LayerNorm/gamma", "embeddings_layer_norm/gamma"),
+    Names("embeddings/norm/beta", "embeddings.LayerNorm.bias",
+          "embeddings/LayerNorm/beta", "embeddings_layer_norm/beta"),
+)
+# Ours, Hugging Face, Google, KerasHub: a dense layer or a norm within a block.
+BLOCK_PARTS = (
+    ("attention/query", "attention.self.query",
+     "attention/self/query", "self_attention_layer/query"),
+    ("attention/key", "attention.self.key",
+     "attention/self/key", "self_attention_layer/key"),
+    ("attention/value", "attention.self.value",
+     "attention/self/value", "self_attention_layer/value"),
+    ("attention/output", "attention.output.dense",
+     "attention/output/dense", "self_attention_layer/attention_output"),
+    ("attention_norm", "attention.output.LayerNorm",
+     "attention/output/LayerNorm", "self_attention_layer_norm"),
+    ("feed_forward/expand", "intermediate.dense",
+     "intermediate/dense", "feedforward_intermediate_dense"),
+    ("feed_forward/contract", "output.dense",
+     "output/dense", "feedforward_output_dense"),
+    ("output_norm", "output.LayerNorm",
+     "output/LayerNorm", "feedforward_layer_norm"),
+)
+POOLER = (
+    Names("pooler/kernel", "pooler.dense.weight",
+          "pooler/dense/kernel", "pooled_dense/kernel"),
+    Names("pooler/bias", "pooler.dense.bias",
+          "pooler/dense/bias", "pooled_dense/bias"),
+)
+# fmt: on
+
+
+def encoder_names(num_layers: int) -> Iterator[Names]:
+    """Yields the table of names for an encoder of L layers, pooler last."""
+    yield from EMBEDDINGS
+    for i in range(num_layers):
+        for ours, hugging_face, google, keras_hub in BLOCK_PARTS:
+            is_norm = ours.endswith("norm")
+            ends = ("gamma", "beta") if is_norm else ("kernel", "bias")
+            for end, torch_end in zip(ends, ("weight", "bias"), strict=True):
+                yield Names(
+                    f"block_{i}/{ours}/{end}",
+                    f"encoder.layer.{i}.{hugging_face}.{torch_end}",
+                    f"encoder/layer_{i}/{google}/{end}",
+                    f"transformer_layer_{i}/{keras_hub}/{end}",
+                )
+    yield from POOLER
+
+
+def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of every tensor of an encoder, under our names."""
+    width, inner = config.hidden_size, config.intermediate_size
+    rows = {
+        "embeddings/token/embeddings": config.vocab_size,
+        "embeddings/position/table": config.max_position_embeddings,
+        "embeddings/segment/embeddings": config.type_vocab_size,
+    }
+    shapes: dict[str, tuple[int, ...]] = {}
+    for names in encoder_names(config.num_hidden_layers):
+        ours = names.ours
+        if ours in rows:
+            shapes[ours] = (rows[ours], width)
+        elif ours.endswith("expand/kernel"):
+            shapes[ours] = (width, inner)
+        elif ours.endswith("contract/kernel"):
+            shapes[ours] = (inner, width)
+        elif ours.endswith("kernel"):
+            shapes[ours] = (width, width)
+        elif ours.endswith("expand/bias"):
+            shapes[ours] = (inner,)
+        else:
+            shapes[ours] = (width,)
+    return shapes
+
+
+def count_parameters(config: BertConfig) -> int:
+    """Counts the parameters of an encoder without building it."""
+    return sum(math.prod(shape) for shape in encoder_shapes(config).values())

@@ -1,0 +1,201 @@
+"""Loading and saving, for every model of the package.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from bertbook import batching, checkpoints, names
+from bertbook.runtime import is_concrete, keras
+from bertbook.tokenizer import Tokenizer
+
+THIRDS = ("query", "key", "value")
+
+
+@dataclass
+class LoadReport:
+    """What a loader took, what it skipped and what it drew anew.
+
+    Attributes:
+        source: The folder or name that was read.
+        layout: "Hugging Face", "Google" or "KerasHub".
+        loaded: Our names of the tensors that were taken.
+        skipped: Their names of the tensors that were not, with the reason.
+        drawn: Our names of the tensors that the source lacks.
+    """
+
+    source: str
+    layout: str
+    loaded: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    drawn: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"{self.source} ({self.layout}): {len(self.loaded)} tensors"]
+        lines += [f"  skipped {n}: {why}" for n, why in self.skipped.items()]
+        lines += [f"  drawn anew: {name}" for name in self.drawn]
+        return "\n".join(lines)
+
+
+class Pretrained:
+    """Gives a model loading and saving, and a check of every batch.
+
+    Comes before `keras.Model` among the bases of a model.
+    """
+
+    load_report = None
+    tokenizer = None
+
+    def __call__(self, batch, *args, **kwargs):
+        """Checks a batch, then calls the model; see its `call`.
+
+        Inside a compiled function only shapes are known, so that only shapes
+        are checked there.
+
+        Raises:
+            ValueError: The batch does not fit the config, as
+                `batching.check_batch` says.
+        """
+        if not isinstance(batch, Mapping):
+            raise ValueError(
+                "`batch` must be a dict of arrays, as a tokenizer returns. "
+                f"Received: {type(batch).__name__}."
+            )
+        if all(is_concrete(array) for array in batch.values()):
+            arrays = {name: np.asarray(batch[name]) for name in batch}
+            batching.check_batch(arrays, self.config)
+        elif "input_ids" in batch:
+            batching.check_shape(batch["input_ids"].shape, self.config)
+        return super().__call__(batch, *args, **kwargs)
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, **options):
+        """Builds a model with the weights of a published or saved one.
+
+        Args:
+            name_or_dir: A shipped name, a folder in the layout of Hugging
+                Face, Google or KerasHub, "hf://org/name", "keras://preset", or
+                a KerasHub `BertBackbone`.
+            **options: Keywords of the model, for example `dtype`.
+
+        Raises:
+            FileNotFoundError: There is no such model; the forms are listed.
+            ValueError: A tensor of the encoder is missing or has another
+                shape; all such tensors are named.
+        """
+        checkpoint = checkpoints.read_checkpoint(name_or_dir)
+        model = cls(checkpoint.config, **options)
+        model.load_report = _fill(model, checkpoint, str(name_or_dir))
+        model.tokenizer = _find_tokenizer(checkpoint)
+        return model
+
+    def save_pretrained(self, folder):
+        """Writes config.json, model.safetensors and the tokenizer's files.
+
+        Args:
+            folder: Made where it is missing.
+        """
+        arrays = {
+            name: keras.ops.convert_to_numpy(tensor)
+            for name, tensor in named_tensors(self).items()
+        }
+        config = self.config.replace(
+            extra={**self.config.extra, "architectures": [self.architecture]}
+        )
+        checkpoints.write_hugging_face(
+            Path(folder), config, arrays, self.weight_prefix
+        )
+        if self.tokenizer is not None:
+            self.tokenizer.save_pretrained(folder)
+
+
+def named_tensors(model):
+    """Returns every tensor of a model under our names, query, key, value apart.
+
+    The names are paths of weights without the model's own name.
+    """
+    tensors = {}
+    for weight in model.weights:
+        name = _own_name(weight)
+        if "/query_key_value/" not in name:
+            tensors[name] = weight
+            continue
+        parts = keras.ops.split(weight, 3, axis=-1)
+        for third, part in zip(THIRDS, parts, strict=True):
+            tensors[name.replace("query_key_value", third)] = part
+    return tensors
+
+
+def _own_name(weight):
+    name = weight.path.partition("/")[2]
+    return name.removeprefix("encoder/")
+
+
+def _fill(model, checkpoint, source):
+    """Copies the tensors of a checkpoint into a model.
+
+    Raises:
+        ValueError: A tensor is missing, or has another shape.
+    """
+    report = LoadReport(
+        source, checkpoint.layout, skipped=dict(checkpoint.skipped)
+    )
+    wanted = {n: tuple(t.shape) for n, t in named_tensors(model).items()}
+    _check_arrays(wanted, checkpoint, source)
+    report.loaded = [name for name in wanted if name in checkpoint.arrays]
+    report.drawn = [name for name in wanted if name not in checkpoint.arrays]
+    for weight in model.weights:
+        name = _own_name(weight)
+        if "/query_key_value/" in name:
+            parts = [name.replace("query_key_value", third) for third in THIRDS]
+            thirds = [checkpoint.arrays[part] for part in parts]
+            weight.assign(np.concatenate(thirds, axis=-1))
+        elif name in checkpoint.arrays:
+            weight.assign(checkpoint.arrays[name])
+    return report
+
+
+def _check_arrays(wanted, checkpoint, source):
+    """Raises one error that names every missing or misshapen tensor."""
+    arrays = checkpoint.arrays
+    optional = {row.ours for row in names.POOLER}
+    problems = [
+        f"{name} is missing"
+        for name in names.encoder_shapes(checkpoint.config)
+        if name not in arrays and name not in optional
+    ]
+    problems += [
+        f"{name} has shape {arrays[name].shape}, not {shape}"
+        for name, shape in wanted.items()
+        if name in arrays and arrays[name].shape != shape
+    ]
+    problems += [
+        f"{name} is not part of a BERT of this config"
+        for name, why in checkpoint.skipped.items()
+        if why == "unknown"
+    ]
+    if problems:
+        raise ValueError(
+            f"{source} does not fit its config: {'; '.join(problems)}."
+        )
+
+
+def _find_tokenizer(checkpoint):
+    """Returns the tokenizer beside the weights, None where there is none."""
+    folder = checkpoint.folder
+    if folder is None:
+        return None
+    files = ("tokenizer.json", "vocab.txt")
+    if not any((folder / name).is_file() for name in files):
+        return None
+    tokenizer = Tokenizer.from_pretrained(folder)
+    if len(tokenizer) > checkpoint.config.vocab_size:
+        raise ValueError(
+            f"{folder}: the vocabulary has {len(tokenizer)} pieces, more than "
+            f"`vocab_size`. Received: {checkpoint.config.vocab_size}."
+        )
+    return tokenizer

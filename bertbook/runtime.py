@@ -1,0 +1,191 @@
+"""The backend, the device, quiet imports and seeds.
+
+Every module with a layer in it takes `keras` and `ops` from here, so that the
+backend is chosen, and its start-up log held back, whoever imports first.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import metadata
+
+BACKENDS = ("tensorflow", "jax")
+
+
+def __getattr__(name):
+    """Gives `keras` and `ops`, imported when they are first asked for."""
+    if name == "keras":
+        return load_keras()
+    if name == "ops":
+        return load_keras().ops
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.")
+
+
+def setup(seed: int = 0) -> None:
+    """Picks the backend, hushes its logs, sets the seed and prints the facts.
+
+    Call it in the first cell, before anything imports Keras. The environment
+    variable KERAS_BACKEND wins. Without it JAX is taken where a TPU runtime is
+    installed, then TensorFlow, then JAX.
+
+    Args:
+        seed: Seed of Python, NumPy and the backend.
+
+    Raises:
+        ImportError: Neither TensorFlow nor JAX is installed.
+        ValueError: KERAS_BACKEND names another backend.
+    """
+    keras = load_keras()
+    keras.utils.set_random_seed(seed)
+    facts = describe()
+    print(f"bertbook {facts['bertbook']} with Keras {facts['keras']}")
+    print(f"backend: {facts['backend']} {facts['backend_version']}")
+    print(f"device: {facts['device']}")
+
+
+def choose_backend() -> str:
+    """Returns the backend that `load_keras` takes, without importing it.
+
+    Raises:
+        ImportError: Neither TensorFlow nor JAX is installed.
+        ValueError: KERAS_BACKEND names another backend.
+    """
+    asked = os.environ.get("KERAS_BACKEND")
+    if "keras" in sys.modules:
+        asked = sys.modules["keras"].backend.backend()
+    if asked:
+        if asked not in BACKENDS:
+            raise ValueError(
+                f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. "
+                f"Received: {asked!r}."
+            )
+        return asked
+    installed = [name for name in BACKENDS if _is_installed(name)]
+    if not installed:
+        raise ImportError(
+            "bertbook needs a backend. Install one of them: "
+            "`pip install bertbook[tensorflow]` or `pip install bertbook[jax]`."
+        )
+    if "jax" in installed and _is_installed("libtpu"):
+        return "jax"
+    return installed[0]
+
+
+def load_keras():
+    """Imports Keras on the chosen backend without its start-up log lines.
+
+    Returns:
+        The module `keras`.
+
+    Raises:
+        ImportError: No backend is installed.
+    """
+    if "keras" in sys.modules:
+        return sys.modules["keras"]
+    os.environ["KERAS_BACKEND"] = choose_backend()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with quiet_stderr():
+        import keras
+
+        _wake_device()
+    return keras
+
+
+@contextmanager
+def quiet_stderr() -> Iterator[None]:
+    """Holds back what C++ code writes to file descriptor 2.
+
+    The log lines of TensorFlow and XLA carry clock times and process numbers,
+    and no setting silences them. If the body raises, they are written after
+    all.
+    """
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(saved, 2)
+            held.seek(0)
+            sys.stderr.write(held.read().decode(errors="replace"))
+            raise
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+
+
+def describe() -> dict[str, str]:
+    """Returns what runs here: versions, backend and device, as strings."""
+    keras = load_keras()
+    backend = keras.backend.backend()
+    return {
+        "bertbook": metadata.version("bertbook"),
+        "keras": keras.__version__,
+        "backend": backend,
+        "backend_version": metadata.version(backend),
+        "device": device_name(),
+    }
+
+
+def device_name() -> str:
+    """Returns the kind of the device that computes, such as "CPU"."""
+    if load_keras().backend.backend() == "jax":
+        import jax
+
+        device = jax.devices()[0]
+        return device.platform.upper() + _kind(device.device_kind)
+    import tensorflow as tf
+
+    devices = tf.config.list_physical_devices("GPU")
+    if not devices:
+        return "CPU"
+    details = tf.config.experimental.get_device_details(devices[0])
+    return "GPU" + _kind(details.get("device_name", ""))
+
+
+def is_concrete(tensor) -> bool:
+    """Returns whether a tensor holds values now, not a promise of them.
+
+    It is False inside a compiled function, where only shapes are known.
+    """
+    keras = load_keras()
+    if isinstance(tensor, keras.KerasTensor):
+        return False
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return not isinstance(tensor, jax.core.Tracer)
+    import tensorflow as tf
+
+    return not tf.is_tensor(tensor) or hasattr(tensor, "numpy")
+
+
+def _is_installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def _kind(name: str) -> str:
+    return f" ({name})" if name and name.lower() != "cpu" else ""
+
+
+def _wake_device() -> None:
+    """Lists the devices and compiles one trivial function.
+
+    Both write their first log lines here, inside the guard, and not into a
+    reader's notebook later.
+    """
+    if os.environ["KERAS_BACKEND"] == "jax":
+        import jax
+
+        jax.jit(lambda x: x + 1)(0)
+        return
+    import tensorflow as tf
+
+    tf.config.list_physical_devices()
+    tf.function(lambda x: x + 1, jit_compile=True)(tf.constant(0))

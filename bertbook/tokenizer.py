@@ -1,0 +1,465 @@
+"""From texts to ids and back, at the speed of the Rust library `tokenizers`.
+
+`wordpiece` is the readable definition; this module gives the same results.
+
+Differences: training picks pairs by how often they occur, as BPE does, because
+the Rust trainer does; `merges.learn_merges` shows WordPiece's own score.
+A text is cut only when `max_length` is given. Where both texts of a pair are
+too long and the room is odd, Google's code gives the odd place to the first;
+the Rust library, and we, to the longer one (to the second where both are
+equally long).
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import tokenizers as rust
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from bertbook import wordpiece
+from bertbook.locations import find_folder
+from bertbook.vocabulary import (
+    SPECIAL_TOKENS,
+    has_capitals,
+    number_pieces,
+    read_settings,
+    read_tokenizer_json,
+    read_vocabulary,
+    train_pieces,
+)
+
+ENGINES = ("rust", "python")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One text, or one pair, as the model sees it: lists of equal length.
+
+    `offsets` are (start, end) in characters of the raw text, (0, 0) for the
+    special tokens that were added. `word_ids` count the words of each text and
+    `sequence_ids` tell the text, 0 or 1; both are None for added tokens.
+    """
+
+    tokens: list[str]
+    input_ids: list[int]
+    token_type_ids: list[int]
+    attention_mask: list[int]
+    offsets: list[tuple[int, int]]
+    word_ids: list[int | None]
+    sequence_ids: list[int | None]
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+
+class Tokenizer:
+    """Turns texts into ids and ids into texts.
+
+    Args:
+        vocabulary: The pieces; the place of a piece is its id.
+        lowercase: Whether the model is uncased.
+        strip_accents: Whether to drop accents; None means "as `lowercase`".
+        split_cjk: Whether each CJK character is a word of its own.
+        max_word_length: A longer word, in characters, is [UNK].
+        added_tokens: Further tokens that a raw text may hold, kept whole.
+        engine: "rust", or "python" for `wordpiece`: slower, same results.
+
+    Raises:
+        ValueError: A piece stands twice in `vocabulary`, a special token is
+            missing from it, or `engine` is unknown.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        *,
+        lowercase: bool = True,
+        strip_accents: bool | None = None,
+        split_cjk: bool = True,
+        max_word_length: int = wordpiece.HUGGING_FACE_WORD_LIMIT,
+        added_tokens: Sequence[str] = (),
+        engine: str = "rust",
+    ):
+        if engine not in ENGINES:
+            raise ValueError(
+                f"`engine` must be one of {', '.join(ENGINES)}. "
+                f"Received: {engine!r}."
+            )
+        self.vocabulary = list(vocabulary)
+        self.ids = number_pieces(self.vocabulary)
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.split_cjk = split_cjk
+        self.max_word_length = max_word_length
+        self.special_tokens = tuple(
+            dict.fromkeys((*SPECIAL_TOKENS, *added_tokens))
+        )
+        self.engine = engine
+        self.pad_token_id, self.unk_token_id = (
+            self.ids["[PAD]"],
+            self.ids["[UNK]"],
+        )
+        self.cls_token_id, self.sep_token_id = (
+            self.ids["[CLS]"],
+            self.ids["[SEP]"],
+        )
+        self.mask_token_id = self.ids["[MASK]"]
+        self._rust_tokenizers = {}
+
+    def __repr__(self) -> str:
+        case = "uncased" if self.lowercase else "cased"
+        return f"Tokenizer({len(self)} pieces, {case}, engine={self.engine!r})"
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    # Reading, training, writing.
+
+    @classmethod
+    def from_vocab(
+        cls, path: str | Path, lowercase: bool = True, engine: str = "rust"
+    ) -> "Tokenizer":
+        """Reads a `vocab.txt`: one piece a line, the line number is the id.
+
+        Raises:
+            FileNotFoundError: `path` is not a file.
+            ValueError: The file is not UTF-8, or is no BERT vocabulary.
+        """
+        pieces = read_vocabulary(Path(path))
+        return cls(pieces, lowercase=lowercase, engine=engine)
+
+    @classmethod
+    def from_pretrained(
+        cls, name_or_dir: str | Path, engine: str = "rust"
+    ) -> "Tokenizer":
+        """Reads the tokenizer of a model: `tokenizer.json` or `vocab.txt`.
+
+        Stored truncation and padding are switched off. Where no file says
+        whether a `vocab.txt` is cased, a piece with a capital letter decides.
+
+        Args:
+            name_or_dir: A shipped name, a folder, or "hf://org/name".
+            engine: "rust" or "python".
+
+        Raises:
+            FileNotFoundError: The folder has neither file.
+            ValueError: The file describes another tokenizer than BERT's.
+        """
+        folder = find_folder(name_or_dir)
+        if (folder / "tokenizer.json").is_file():
+            return cls(
+                **read_tokenizer_json(folder / "tokenizer.json"), engine=engine
+            )
+        if not (folder / "vocab.txt").is_file():
+            raise FileNotFoundError(
+                f"No tokenizer.json and no vocab.txt in {folder}."
+            )
+        pieces = read_vocabulary(folder / "vocab.txt")
+        settings = read_settings(folder / "tokenizer_config.json")
+        settings.setdefault("lowercase", not has_capitals(pieces))
+        return cls(pieces, **settings, engine=engine)
+
+    @classmethod
+    def train(
+        cls,
+        lines: Iterable[str],
+        vocab_size: int = 8192,
+        lowercase: bool = True,
+        alphabet: str = "",
+        engine: str = "rust",
+    ) -> "Tokenizer":
+        """Trains a vocabulary: the same lines give the same one, always.
+
+        Args:
+            lines: The text, read once; memory grows with its distinct words.
+            vocab_size: How many pieces, special tokens included. A warning
+                says so where the text gives fewer.
+            lowercase: Whether to lower-case and drop accents.
+            alphabet: Characters that get a piece of their own even where the
+                text does not hold them.
+            engine: The engine of the tokenizer returned.
+
+        Raises:
+            ValueError: No words in `lines`, or `vocab_size` does not hold the
+                special tokens and every character.
+        """
+        counts = wordpiece.count_words(lines, lowercase)
+        pieces = train_pieces(counts, vocab_size, alphabet)
+        return cls(pieces, lowercase=lowercase, engine=engine)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Writes vocab.txt, tokenizer.json and tokenizer_config.json."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        text = "\n".join(self.vocabulary) + "\n"
+        (folder / "vocab.txt").write_text(text, encoding="utf-8", newline="\n")
+        self._rust(None).save(str(folder / "tokenizer.json"))
+        settings = {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.split_cjk,
+            **{
+                f"{token[1:-1].lower()}_token": token
+                for token in SPECIAL_TOKENS
+            },
+        }
+        path = folder / "tokenizer_config.json"
+        path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+    # Encoding and decoding.
+
+    def encode(
+        self, text: str, pair: str | None = None, max_length: int | None = None
+    ) -> Encoding:
+        """Encodes one text, or a pair, as [CLS] text [SEP] pair [SEP].
+
+        Args:
+            text: The raw text.
+            pair: The raw second text.
+            max_length: Length to cut to, special tokens included, always from
+                the end of the longer text. None never cuts.
+
+        Raises:
+            ValueError: A text is not a string or holds a lone surrogate, or
+                `max_length` leaves no room for the texts.
+        """
+        _check_text(text, "text")
+        if pair is not None:
+            _check_text(pair, "pair")
+        _check_max_length(max_length, pair is not None)
+        if self.engine == "python":
+            return self._encode_in_python(text, pair, max_length)
+        encoded = self._rust(max_length).encode(text, pair)
+        return Encoding(
+            tokens=encoded.tokens,
+            input_ids=encoded.ids,
+            token_type_ids=encoded.type_ids,
+            attention_mask=encoded.attention_mask,
+            offsets=encoded.offsets,
+            word_ids=encoded.word_ids,
+            sequence_ids=encoded.sequence_ids,
+        )
+
+    def __call__(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        max_length: int | None = None,
+        padding: str = "longest",
+    ) -> dict[str, np.ndarray]:
+        """Encodes a batch of texts, padded at the right.
+
+        Args:
+            texts: A list of B raw texts.
+            pairs: A list of B second texts.
+            max_length: Length to cut to, as in `encode`.
+            padding: "longest" pads to the longest row, "max_length" to
+                `max_length`.
+
+        Returns:
+            `input_ids`, `token_type_ids` and `attention_mask`, each `(B, S)`
+            int32.
+
+        Raises:
+            ValueError: The batch is empty, the two lists differ in length, a
+                row is not a string, or an option is unknown.
+        """
+        _check_batch(texts, pairs)
+        _check_max_length(max_length, pairs is not None)
+        if padding not in ("longest", "max_length"):
+            raise ValueError(
+                '`padding` must be "longest" or "max_length". '
+                f"Received: {padding!r}."
+            )
+        if padding == "max_length" and max_length is None:
+            raise ValueError('`padding="max_length"` needs `max_length`.')
+        rows, type_rows = self._encode_rows(texts, pairs, max_length)
+        width = max_length if padding == "max_length" else max(map(len, rows))
+        real = np.arange(width) < np.array([len(row) for row in rows])[:, None]
+        batch = {
+            "input_ids": np.full(real.shape, self.pad_token_id, "int32"),
+            "token_type_ids": np.zeros(real.shape, "int32"),
+            "attention_mask": real.astype("int32"),
+        }
+        batch["input_ids"][real] = _flatten(rows)
+        if type_rows is not None:
+            batch["token_type_ids"][real] = _flatten(type_rows)
+        return batch
+
+    def decode(
+        self, ids: Iterable[int], skip_special_tokens: bool = True
+    ) -> str:
+        """Joins ids to a text. Case, accents and spaces are not recovered.
+
+        Raises:
+            ValueError: An id is outside the vocabulary.
+        """
+        ids = [int(i) for i in ids]
+        for i in ids:
+            if not 0 <= i < len(self):
+                raise ValueError(
+                    f"`ids` must be in [0, {len(self)}). Received: {i}."
+                )
+        return self._rust(None).decode(ids, skip_special_tokens)
+
+    def _encode_rows(self, texts, pairs, max_length):
+        """Returns ids of each row, and segments of each where there are pairs."""
+        inputs = texts if pairs is None else zip(texts, pairs, strict=True)
+        if self.engine == "python":
+            pairs = pairs or [None] * len(texts)
+            encoded = [
+                self.encode(*row, max_length)
+                for row in zip(texts, pairs, strict=True)
+            ]
+            return (
+                [e.input_ids for e in encoded],
+                [e.token_type_ids for e in encoded],
+            )
+        encoded = self._rust(max_length).encode_batch_fast(list(inputs))
+        rows = [row.ids for row in encoded]
+        return rows, None if pairs is None else [
+            row.type_ids for row in encoded
+        ]
+
+    def _encode_in_python(self, text, pair, max_length) -> Encoding:
+        """Encodes with `wordpiece`, as the Rust library would."""
+        parts = [self._pieces(t) for t in (text, pair) if t is not None]
+        if max_length is not None:
+            room = max_length - len(parts) - 1
+            lengths = longest_first([len(part) for part in parts], room)
+            parts = [part[:n] for part, n in zip(parts, lengths, strict=True)]
+        added = (0, 0), None, None
+        rows = [("[CLS]", 0, *added)]
+        for segment, part in enumerate(parts):
+            rows.extend(
+                (p.text, segment, (p.start, p.end), p.word, segment)
+                for p in part
+            )
+            rows.append(("[SEP]", segment, *added))
+        tokens, types, offsets, words, sequences = map(
+            list, zip(*rows, strict=True)
+        )
+        ids = [self.ids[token] for token in tokens]
+        return Encoding(
+            tokens, ids, types, [1] * len(ids), offsets, words, sequences
+        )
+
+    def _pieces(self, text: str) -> list[wordpiece.Piece]:
+        return wordpiece.tokenize(
+            text,
+            self.ids,
+            lowercase=self.lowercase,
+            strip_accents=self.strip_accents,
+            split_cjk=self.split_cjk,
+            special_tokens=self.special_tokens,
+            max_word_length=self.max_word_length,
+        )
+
+    def _rust(self, max_length: int | None) -> rust.Tokenizer:
+        """Returns the Rust tokenizer that cuts at `max_length`, made once."""
+        if max_length not in self._rust_tokenizers:
+            built = self._build_rust()
+            if max_length is not None:
+                built.enable_truncation(max_length, strategy="longest_first")
+            self._rust_tokenizers[max_length] = built
+        return self._rust_tokenizers[max_length]
+
+    def _build_rust(self) -> rust.Tokenizer:
+        """Assembles the same five steps from the parts of the Rust library."""
+        built = rust.Tokenizer(
+            models.WordPiece(
+                self.ids,
+                unk_token="[UNK]",
+                max_input_chars_per_word=self.max_word_length,
+            )
+        )
+        built.add_special_tokens(
+            [rust.AddedToken(t, normalized=False) for t in self.special_tokens]
+        )
+        built.normalizer = normalizers.BertNormalizer(
+            clean_text=True,
+            handle_chinese_chars=self.split_cjk,
+            strip_accents=self.strip_accents,
+            lowercase=self.lowercase,
+        )
+        built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        built.post_processor = processors.BertProcessing(
+            ("[SEP]", self.sep_token_id), ("[CLS]", self.cls_token_id)
+        )
+        built.decoder = decoders.WordPiece(prefix=wordpiece.CONTINUATION)
+        return built
+
+
+def longest_first(lengths: Sequence[int], room: int) -> list[int]:
+    """Returns how much to keep of one text or two, the longer one cut first.
+
+    Args:
+        lengths: Number of pieces of each text.
+        room: Number of pieces that may stay in all.
+    """
+    if sum(lengths) <= room:
+        return list(lengths)
+    if len(lengths) == 1:
+        return [room]
+    shorter, longer = sorted(lengths)
+    shorter = min(shorter, room // 2)
+    if lengths[0] > lengths[1]:
+        return [room - shorter, shorter]
+    return [shorter, room - shorter]
+
+
+def _flatten(rows) -> np.ndarray:
+    """Joins the rows of a ragged list."""
+    return np.fromiter(chain.from_iterable(rows), "int32")
+
+
+def _check_text(text, name: str) -> None:
+    """Refuses what is not a string of whole characters."""
+    if not isinstance(text, str):
+        raise ValueError(
+            f"`{name}` must be a string. Received: {type(text).__name__}."
+        )
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"`{name}` must not hold a lone surrogate. Received: "
+            f"{text[error.start]!r} at index {error.start}."
+        ) from None
+
+
+def _check_batch(texts, pairs) -> None:
+    """Refuses an empty batch and rows that are not texts."""
+    for name, rows in (("texts", texts), ("pairs", pairs)):
+        if rows is None and name == "pairs":
+            continue
+        if isinstance(rows, str) or not isinstance(rows, Sequence):
+            raise ValueError(
+                f"`{name}` must be a list of strings. Received: "
+                f"{type(rows).__name__}; `encode` takes a single text."
+            )
+        for number, text in enumerate(rows):
+            _check_text(text, f"{name}[{number}]")
+    if not len(texts):
+        raise ValueError("`texts` must hold at least one text. Received: none.")
+    if pairs is not None and len(pairs) != len(texts):
+        raise ValueError(
+            "`pairs` must be as long as `texts`. Received: "
+            f"{len(pairs)} and {len(texts)}."
+        )
+
+
+def _check_max_length(max_length: int | None, has_pair: bool) -> None:
+    least = 5 if has_pair else 3
+    if max_length is not None and not (
+        isinstance(max_length, int) and max_length >= least
+    ):
+        raise ValueError(
+            f"`max_length` must be an integer >= {least}, room for [CLS], "
+            f"[SEP] and a piece of each text. Received: {max_length!r}."
+        )
