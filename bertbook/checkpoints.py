@@ -30,6 +30,7 @@ class Checkpoint:
     layout: str
     skipped: dict[str, str] = field(default_factory=dict)
     folder: Path | None = None
+    tokenizer: dict[str, Any] | None = None  # keywords, where no file has it
 
 
 def read_checkpoint(name_or_dir: Any) -> Checkpoint:
@@ -132,16 +133,9 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
         ImportError: A preset without KerasHub.
         ValueError: It is not a `BertBackbone`.
     """
-    folder = None
+    tokenizer = None
     if isinstance(backbone, str):
-        folder = Path(backbone) if Path(backbone).is_dir() else None
-        try:
-            import keras_hub
-        except ImportError as error:
-            raise ImportError(
-                "A KerasHub preset needs KerasHub: `pip install keras-nlp`."
-            ) from error
-        backbone = keras_hub.models.Backbone.from_preset(backbone)
+        backbone, tokenizer = _open_preset(backbone)
     sizes = backbone.get_config()
     if type(backbone).__name__ != "BertBackbone":
         raise ValueError(
@@ -160,7 +154,7 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
         max_position_embeddings=sizes["max_sequence_length"],
         type_vocab_size=sizes["num_segments"],
     )
-    checkpoint = Checkpoint(config, {}, "KerasHub", folder=folder)
+    checkpoint = Checkpoint(config, {}, "KerasHub", tokenizer=tokenizer)
     table = {
         names.keras_hub: names.ours
         for names in encoder_names(config.num_hidden_layers)
@@ -171,6 +165,26 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
         ours = table[weight.path.removeprefix(f"{backbone.name}/")]
         checkpoint.arrays[ours] = array.reshape(shapes[ours])
     return checkpoint
+
+
+def _open_preset(name: str) -> tuple[Any, dict[str, Any] | None]:
+    """Returns the backbone of a KerasHub preset, and its tokenizer's keywords."""
+    try:
+        import keras_hub
+    except ImportError as error:
+        raise ImportError(
+            "A KerasHub preset needs KerasHub: `pip install keras-nlp`."
+        ) from error
+    backbone = keras_hub.models.Backbone.from_preset(name)
+    try:
+        stored = keras_hub.models.BertTokenizer.from_preset(name)
+    except (FileNotFoundError, ValueError):  # a preset of weights alone
+        return backbone, None
+    return backbone, {
+        "vocabulary": stored.get_vocabulary(),
+        "lowercase": stored.lowercase,
+        "strip_accents": stored.strip_accents,
+    }
 
 
 def write_hugging_face(

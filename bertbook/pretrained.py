@@ -186,16 +186,18 @@ def _check_arrays(wanted, checkpoint, source):
 
 def _find_tokenizer(checkpoint):
     """Returns the tokenizer beside the weights, None where there is none."""
-    folder = checkpoint.folder
-    if folder is None:
+    if checkpoint.tokenizer is not None:
+        tokenizer = Tokenizer(**checkpoint.tokenizer)
+    elif checkpoint.folder is not None and any(
+        (checkpoint.folder / name).is_file()
+        for name in ("tokenizer.json", "vocab.txt")
+    ):
+        tokenizer = Tokenizer.from_pretrained(checkpoint.folder)
+    else:
         return None
-    files = ("tokenizer.json", "vocab.txt")
-    if not any((folder / name).is_file() for name in files):
-        return None
-    tokenizer = Tokenizer.from_pretrained(folder)
     if len(tokenizer) > checkpoint.config.vocab_size:
         raise ValueError(
-            f"{folder}: the vocabulary has {len(tokenizer)} pieces, more than "
+            f"The vocabulary has {len(tokenizer)} pieces, more than "
             f"`vocab_size`. Received: {checkpoint.config.vocab_size}."
         )
     return tokenizer

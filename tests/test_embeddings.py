@@ -1,0 +1,107 @@
+"""Embeddings: sinusoids, learned positions and the sum of three tables."""
+
+import numpy as np
+import pytest
+
+from bertbook.config import BertConfig
+from bertbook.embeddings import (
+    BertEmbeddings,
+    LearnedPositions,
+    SinusoidalPositions,
+    sinusoids,
+)
+from bertbook.runtime import keras, ops
+
+B, S, D, V, P = 2, 5, 12, 31, 7
+CONFIG = BertConfig(
+    vocab_size=V, hidden_size=D, num_attention_heads=3, intermediate_size=20,
+    num_hidden_layers=1, max_position_embeddings=P, type_vocab_size=3,
+    initializer_range=0.5, layer_norm_eps=1e-5,
+)  # fmt: skip
+
+
+@pytest.fixture
+def layer():
+    layer = BertEmbeddings(CONFIG)
+    layer.build((None, None), (None, None))
+    rng = np.random.default_rng(0)
+    layer.norm.gamma.assign(rng.normal(size=D))
+    layer.norm.beta.assign(rng.normal(size=D))
+    return layer
+
+
+def draw_ids(length=S):
+    rng = np.random.default_rng(1)
+    ids = rng.integers(0, V, (B, length))
+    return ids, rng.integers(0, 3, (B, length))
+
+
+@pytest.mark.parametrize("width", [4, 8, 512, 768])
+def test_sinusoids_match_the_formula(width):
+    table = sinusoids(9, width)
+    for position, column in np.ndindex(9, width):
+        even = column - column % 2
+        angle = position / 10_000 ** (even / width)
+        expected = np.cos(angle) if column % 2 else np.sin(angle)
+        assert abs(table[position, column] - expected) < 1e-12
+
+
+def test_sum_and_norm_match_the_definition(layer):
+    ids, segments = draw_ids()
+    token, segment, position, gamma, beta = (
+        ops.convert_to_numpy(weight) for weight in layer.weights
+    )
+    total = token[ids] + segment[segments] + position[:S]
+    mean = total.mean(axis=-1, keepdims=True)
+    spread = np.sqrt(total.var(axis=-1, keepdims=True) + 1e-5)
+    expected = (total - mean) / spread * gamma + beta
+    received = ops.convert_to_numpy(layer(ids, segments))
+    np.testing.assert_allclose(received, expected, atol=1e-5)
+
+
+def test_sinusoids_match_keras_hub():
+    hub = pytest.importorskip("keras_hub", reason="needs KerasHub, TensorFlow")
+    expected = hub.layers.SinePositionEncoding()(np.zeros((1, S, D), "float32"))
+    np.testing.assert_allclose(sinusoids(S, D), expected[0], atol=1e-6)
+
+
+def test_positions_are_added_row_by_row():
+    vectors = np.zeros((B, S, D), "float32")
+    fixed = ops.convert_to_numpy(SinusoidalPositions()(vectors))
+    np.testing.assert_allclose(fixed[1], sinusoids(S, D), atol=1e-6)
+    learned = LearnedPositions(P)
+    received = ops.convert_to_numpy(learned(vectors))
+    table = ops.convert_to_numpy(learned.table)
+    np.testing.assert_array_equal(received[1], table[:S])
+
+
+def test_same_id_at_another_position_is_another_vector(layer):
+    ids = np.full((1, S), 3)
+    vectors = ops.convert_to_numpy(layer(ids, np.zeros_like(ids)))[0]
+    for first in range(S):
+        for second in range(first):
+            assert np.abs(vectors[first] - vectors[second]).max() > 1e-3
+
+
+def test_the_position_table_is_trained():
+    assert LearnedPositions(P).trainable
+    layer = BertEmbeddings(CONFIG)
+    layer.build((None, None), (None, None))
+    shapes = [tuple(weight.shape) for weight in layer.trainable_weights]
+    assert (P, D) in shapes
+
+
+def test_a_text_longer_than_the_table_is_refused(layer):
+    ids, segments = draw_ids(P + 1)
+    with pytest.raises(ValueError, match=rf"{P}\. Received: {P + 1} tokens"):
+        layer(ids, segments)
+
+
+def test_an_odd_width_is_refused():
+    with pytest.raises(ValueError, match="`width` must be even. Received: 5"):
+        sinusoids(3, 5)
+
+
+def test_dropout_rate_is_that_of_the_config(layer):
+    assert layer.dropout.rate == CONFIG.hidden_dropout_prob
+    assert keras.backend.backend() in ("tensorflow", "jax")
