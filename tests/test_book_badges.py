@@ -1,0 +1,68 @@
+"""Badges, first cells and addresses are those of `pyproject.toml`."""
+
+import pytest
+
+import badges
+import book
+import first_cell
+
+
+def test_the_badge_opens_its_own_chapter(chapter, notebook):
+    opening = notebook.cells[0].source.split("\n")
+    assert badges.badge(chapter.name) in opening, "run `make badges`"
+    assert sum(line.startswith(badges.MARK) for line in opening) == 1
+
+
+def test_the_first_code_cell_is_the_common_one(notebook):
+    cells = book.code_cells(notebook)
+    assert cells, "the chapter holds no code"
+    assert cells[0].source == first_cell.SOURCE, "run `make badges`"
+    assert cells[0].metadata.get("tags") == first_cell.TAGS
+
+
+def test_addresses_in_chapters_agree(notebook):
+    for cell in notebook.cells:
+        current = badges.with_current_addresses(cell.source)
+        assert cell.source == current, "run `make badges`"
+
+
+def test_addresses_in_pages_agree():
+    assert badges.pages(), "README.md is missing"
+    for path in badges.pages():
+        text = path.read_text("utf-8")
+        assert text == badges.with_current_addresses(text), path.name
+
+
+def test_the_first_cell_is_short_and_is_python():
+    assert len(first_cell.SOURCE.split("\n")) <= 15
+    compile(first_cell.SOURCE, "first cell", "exec")
+
+
+def opening(source="# 20 Attention\n\nText."):
+    new = book.nbformat.v4
+    cells = [new.new_markdown_cell(source), new.new_code_cell("x = 1")]
+    return new.new_notebook(cells=cells)
+
+
+def test_place_writes_badge_and_first_cell_once():
+    notebook = opening()
+    badges.place(notebook, "20_attention")
+    once = [cell.source for cell in notebook.cells]
+    badges.place(notebook, "20_attention")
+    assert [cell.source for cell in notebook.cells] == once
+    assert once[0].split("\n")[2] == badges.badge("20_attention")
+    assert once[1:] == [first_cell.SOURCE, "x = 1"]
+
+
+def test_place_corrects_an_older_badge():
+    old = badges.badge("30_other").replace(badges.slug(), "someone/bertbook")
+    notebook = opening(f"# 20 Attention\n\n{old}")
+    badges.place(notebook, "20_attention")
+    lines = notebook.cells[0].source.split("\n")
+    assert lines[2] == badges.badge("20_attention")
+
+
+def test_place_needs_a_title():
+    notebook = book.nbformat.v4.new_notebook()
+    with pytest.raises(ValueError, match="markdown"):
+        badges.place(notebook, "20_attention")

@@ -1,0 +1,61 @@
+"""A notebook and its twin in text hold the same cells."""
+
+import pytest
+
+import book
+
+
+def test_there_are_chapters():
+    assert book.chapters(), "notebooks/ holds no chapter (NN_topic.ipynb)"
+
+
+def test_every_notebook_and_every_twin_has_the_other():
+    notebooks = {path.stem for path in book.notebooks()}
+    twins = {path.stem for path in book.twins()}
+    assert notebooks - twins == set(), "no twin in notebooks/text/"
+    assert twins - notebooks == set(), "no notebook in notebooks/"
+
+
+def test_names_are_two_digits_and_a_topic():
+    paths = book.notebooks() + book.twins()
+    assert [p.name for p in paths if not book.is_name(p.stem)] == []
+
+
+def test_pair_holds_the_same_cells(chapter, notebook):
+    assert chapter.twin.is_file(), "no twin in notebooks/text/"
+    twin = book.read_twin(chapter.twin)
+    difference = book.same_cells(notebook, twin)
+    assert difference is None, f"notebook against twin, {difference}"
+
+
+def example():
+    new = book.nbformat.v4
+    return new.new_notebook(
+        cells=[
+            new.new_markdown_cell("# 00 Title\n\nText."),
+            new.new_markdown_cell("More text with $x$."),
+            new.new_code_cell("a = 1\na", metadata={"tags": ["nbval-skip"]}),
+        ]
+    )
+
+
+def test_a_written_pair_is_read_back_equal(tmp_path):
+    book.write_notebook(example(), tmp_path / "00_x.ipynb")
+    book.write_twin(example(), tmp_path / "00_x.md")
+    one = book.read_notebook(tmp_path / "00_x.ipynb")
+    other = book.read_twin(tmp_path / "00_x.md")
+    assert book.same_cells(one, other) is None
+
+
+@pytest.mark.parametrize("fault", ["source", "tags", "missing", "kind"])
+def test_a_difference_is_seen(fault):
+    changed = example()
+    if fault == "source":
+        changed.cells[2].source = "a = 2\na"
+    elif fault == "tags":
+        changed.cells[2].metadata["tags"] = []
+    elif fault == "missing":
+        del changed.cells[2]
+    else:
+        changed.cells[1].cell_type = "raw"
+    assert book.same_cells(example(), changed) is not None

@@ -1,0 +1,39 @@
+"""The first code cell, which is the same in every chapter."""
+
+import book
+
+TAGS = ["nbval-ignore-output"]
+
+SOURCE = f"""\
+# Not compared: it prints the versions and the device of this machine.
+import subprocess
+import sys
+
+if "google.colab" in sys.modules:  # Colab has the rest already
+    package = "bertbook @ git+{book.address()}"
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps"]
+    subprocess.run([*command, package], check=True)
+
+import bertbook as bb
+
+bb.setup()"""
+
+
+def place(notebook):
+    """Puts the common source and tags into the first code cell.
+
+    A notebook whose first code cell is something else gets a new cell before
+    it.
+
+    Args:
+        notebook: The notebook, changed in place.
+    """
+    cells = book.code_cells(notebook)
+    if cells and "bb.setup()" in cells[0].source:
+        cell = cells[0]
+    else:
+        cell = book.nbformat.v4.new_code_cell()
+        place = notebook.cells.index(cells[0]) if cells else 1
+        notebook.cells.insert(place, cell)
+    cell.source = SOURCE
+    cell.metadata["tags"] = list(TAGS)
