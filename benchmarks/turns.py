@@ -61,9 +61,11 @@ def save(name, results, packages):
     """Writes the results of a run with the machine and the versions."""
     RESULTS.mkdir(exist_ok=True)
     record = {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, no accelerator",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
-        "versions": {package: metadata.version(package) for package in packages},
+        "versions": {
+            package: metadata.version(package) for package in packages
+        },
         "results": results,
     }
     path = RESULTS / f"{name}.json"

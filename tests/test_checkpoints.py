@@ -143,7 +143,9 @@ def write_google(tf, folder, with_adam):
     graph = tf.Graph()
     with graph.as_default(), tf.compat.v1.Session() as session:
         for name, value in values.items():
-            tf.compat.v1.get_variable(name, initializer=value, use_resource=False)
+            tf.compat.v1.get_variable(
+                name, initializer=value, use_resource=False
+            )
         session.run(tf.compat.v1.global_variables_initializer())
         prefix = str(folder / "bert_model.ckpt")
         tf.compat.v1.train.Saver().save(session, prefix)
@@ -154,7 +156,9 @@ def write_google(tf, folder, with_adam):
 
 def test_keras_hub_backbone_and_preset_folder(tmp_path):
     hub = pytest.importorskip("keras_hub", reason="needs KerasHub, TensorFlow")
-    backbone = hub.models.BertBackbone(103, 2, 3, 36, 50, max_sequence_length=29)
+    backbone = hub.models.BertBackbone(
+        103, 2, 3, 36, 50, max_sequence_length=29
+    )
     backbone.save_to_preset(tmp_path)
     direct = bb.BertEncoder.from_pretrained(backbone)
     saved = bb.BertEncoder.from_pretrained(tmp_path)
@@ -170,7 +174,9 @@ def test_keras_hub_backbone_and_preset_folder(tmp_path):
 
 def test_keras_hub_preset_with_a_tokenizer(tmp_path):
     hub = pytest.importorskip("keras_hub", reason="needs KerasHub, TensorFlow")
-    backbone = hub.models.BertBackbone(103, 2, 3, 36, 50, max_sequence_length=29)
+    backbone = hub.models.BertBackbone(
+        103, 2, 3, 36, 50, max_sequence_length=29
+    )
     backbone.save_to_preset(tmp_path)
     pieces = [*VOCABULARY, *(f"piece{i}" for i in range(95))]
     hub.models.BertTokenizer(pieces, lowercase=True).save_to_preset(tmp_path)
@@ -282,7 +288,11 @@ def larger_vocabulary(folder):
             ValueError,
             r"contract/kernel has shape \(36, 50\), not \(50, 36\)",
         ),
-        (add_layer, ValueError, r"layer\.2\.output\.dense\.bias is not part of"),
+        (
+            add_layer,
+            ValueError,
+            r"layer\.2\.output\.dense\.bias is not part of",
+        ),
         (drop_weights, FileNotFoundError, r"holds no model\.safetensors"),
         (pickle_only, FileNotFoundError, "opening one can run code"),
         (drop_config, FileNotFoundError, r"no config\.json"),
@@ -338,11 +348,11 @@ IDS = np.full((2, 3), 5)
         ({"input_ids": IDS, "token_type_ids": IDS}, ValueError,
          r"`token_type_ids` must be in \[0, 2\).*`type_vocab_size`"),
         ({"input_ids": IDS, "attention_mask": np.ones((2, 4))}, ValueError,
-         r"`attention_mask` must have the shape of `input_ids`, \(2, 3\)"),
+         r"`attention_mask` must have the shape of .*\(2, 3\)"),
         ({"input_ids": IDS, "token_type_ids": IDS[:1] * 0}, ValueError,
          r"`token_type_ids` must have the shape"),
-        ({"input_ids": np.zeros((0, 3), int)}, ValueError, "at least one token"),
-        ({"input_ids": np.zeros((3, 0), int)}, ValueError, "at least one token"),
+        ({"input_ids": np.zeros((0, 3), int)}, ValueError, "at least one"),
+        ({"input_ids": np.zeros((3, 0), int)}, ValueError, "at least one"),
         ({"input_ids": np.array([1, 2])}, ValueError, r"shape \(B, S\)"),
         ({"input_ids": np.full((1, 2), 1.5)}, ValueError, "must hold integers"),
         ({"token_type_ids": IDS}, KeyError, "must hold `input_ids`"),

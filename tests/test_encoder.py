@@ -35,9 +35,7 @@ def tiny(tmp_path):
 
 
 def compare_with_stored(outputs, stored, tolerance):
-    received = drawn.slices(
-        outputs["hidden_states"], outputs["pooled_output"]
-    )
+    received = drawn.slices(outputs["hidden_states"], outputs["pooled_output"])
     for name, array in received.items():
         difference = np.abs(array - stored[name]).max()
         print(f"{name}: {difference:.2e}")
@@ -79,7 +77,10 @@ def test_blocks_compute_the_literal_forward_pass():
 
 def test_literal_head_matches_the_definition():
     rng = np.random.default_rng(0)
-    hidden, (w_q, w_k, w_v) = rng.normal(size=(5, 12)), rng.normal(size=(3, 12, 4))
+    hidden, (w_q, w_k, w_v) = (
+        rng.normal(size=(5, 12)),
+        rng.normal(size=(3, 12, 4)),
+    )
     expected = np.zeros((5, 4))
     for t in range(5):
         scores = [hidden[t] @ w_q @ (hidden[s] @ w_k) / 2 for s in range(5)]
@@ -200,7 +201,10 @@ def test_padding_changes_no_real_token(tiny):
     longer = {n: np.pad(a, ((0, 0), (0, 10))) for n, a in batch.items()}
     short, long = to_numpy([tiny(batch), tiny(longer)])
     real = batch["attention_mask"].astype(bool)
-    states = short["sequence_output"], long["sequence_output"][:, : real.shape[1]]
+    states = (
+        short["sequence_output"],
+        long["sequence_output"][:, : real.shape[1]],
+    )
     difference = np.abs(states[0] - states[1])[real].max()
     print(f"padding: {difference:.2e}")
     assert difference <= 1e-5
@@ -284,7 +288,9 @@ def test_feed_forward_works_token_by_token():
     whole = to_numpy(layer(hidden))
     for token in range(5):
         alone = to_numpy(layer(hidden[:, token : token + 1]))
-        np.testing.assert_allclose(whole[:, token : token + 1], alone, atol=1e-6)
+        np.testing.assert_allclose(
+            whole[:, token : token + 1], alone, atol=1e-6
+        )
 
 
 def test_blocks_share_no_weights(tiny):
@@ -297,7 +303,9 @@ def test_fit_predict_and_the_mixed_policy_run():
     encoder = bb.BertEncoder(config, dtype="mixed_bfloat16")
     outputs = encoder.predict(drawn.draw_batch(config), verbose=0)
     assert outputs["sequence_output"].shape == (3, 23, config.hidden_size)
-    assert encoder.blocks[0].attention.query_key_value.compute_dtype == "bfloat16"
+    assert (
+        encoder.blocks[0].attention.query_key_value.compute_dtype == "bfloat16"
+    )
 
 
 def test_embed_texts_keeps_the_order_and_ignores_padding(tiny):
@@ -336,7 +344,8 @@ def test_attention_path_says_what_runs(tiny):
     path = bb.attention_path(tiny)
     assert path.path == "einsum"
     assert path.backend == keras.backend.backend()
-    assert path.device and path.why
+    assert path.device
+    assert path.why
 
 
 def test_an_encoder_can_be_trained(tiny):
@@ -348,5 +357,7 @@ def test_an_encoder_can_be_trained(tiny):
     before = to_numpy(tiny.trainable_weights)
     tiny.fit(batch, {"pooled_output": target}, epochs=1, verbose=0)
     after = to_numpy(tiny.trainable_weights)
-    changed = [not np.array_equal(a, b) for a, b in zip(before, after, strict=True)]
+    changed = [
+        not np.array_equal(a, b) for a, b in zip(before, after, strict=True)
+    ]
     assert all(changed)

@@ -52,16 +52,23 @@ def test_what_we_save_opens_there(name, tmp_path):
         attn_implementation="eager",
         output_loading_info=True,
     )
-    assert not report["missing_keys"] and not report["unexpected_keys"]
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
     compare(encoder, model, drawn.draw_batch(config), 1e-5, name)
 
 
 def test_a_tokenizer_that_we_save_opens_there(tmp_path):
     tokenizer = bb.Tokenizer.from_pretrained("mini")
-    bb.BertConfig.named("tiny", vocab_size=8_192).to_json(tmp_path / "config.json")
+    bb.BertConfig.named("tiny", vocab_size=8_192).to_json(
+        tmp_path / "config.json"
+    )
     tokenizer.save_pretrained(tmp_path)
     peer = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    texts = ["The caf\u00e9 [MASK] shut.", "flightless birds", "\u4e2d\u56fd ok"]
+    texts = [
+        "The caf\u00e9 [MASK] shut.",
+        "flightless birds",
+        "\u4e2d\u56fd ok",
+    ]
     for text in texts:
         theirs = peer(text, "a second text", return_offsets_mapping=True)
         ours = tokenizer.encode(text, "a second text")

@@ -1,0 +1,8 @@
+"""Runs a command: `python -m bertbook info`."""
+
+import sys
+
+from bertbook.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
