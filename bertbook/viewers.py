@@ -10,8 +10,9 @@ Differences: none; this module has no counterpart in the paper.
 import base64
 import hashlib
 import html
+import io
 import json
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 
 import numpy as np
@@ -19,10 +20,12 @@ import numpy as np
 from bertbook.figures import COLORS, heat_map
 
 MOST_TOKENS = 128  # on one side
+PICTURE_COLORS = 64
+MOST_NUMBERED = 12  # rows of a picture with its numbers in it
 MOST_WEIGHTS = 12 * 12 * 64 * 64  # as many keep a notebook below 1 MB
 MOST_LISTED = 4096  # more weights than this travel as bytes
 FINE_STEPS, COARSE_STEPS = 1000, 255  # in which 1.0 is divided
-SUM_TOLERANCE = 0.01  # a row of 64 weights in bfloat16 is this far from 1
+SUM_TOLERANCE = 0.01  # rows in bfloat16 are off by less
 
 PAGE = """\
 <div id="{id}" class="bertbook-viewer" data-lm-suppress-shortcuts="true">
@@ -43,41 +46,48 @@ class View:
     """What the views share: the forms that a notebook may show.
 
     A view has its short form as `repr`, `colors` of values above and below 0,
-    `_data()`, which the script reads, and `_picture()`, a `figures.Picture`
-    for where no script runs.
+    `_data()`, which the script reads, and `picture`, a `figures.Picture` for
+    where no script runs.
     """
+
+    @cached_property
+    def png(self):
+        """The bytes of the picture, in few colors: a page holds them twice."""
+        from PIL import Image
+
+        image = Image.open(io.BytesIO(self.picture.png())).convert("RGB")
+        buffer = io.BytesIO()
+        image.quantize(PICTURE_COLORS).save(buffer, "PNG", optimize=True)
+        return buffer.getvalue()
 
     def to_html(self):
         """Returns the view as HTML that stands for itself, for any page."""
-        return self._page(self._picture())
-
-    def _page(self, picture):
         data = script_text(self._data())
         digest = hashlib.sha256(data.encode()).hexdigest()
         name = f"bertbook-{digest[:12]}"
         return PAGE.format(
             id=name,
-            alt=html.escape(picture.alt),
-            png=base64.b64encode(picture.png()).decode(),
+            alt=html.escape(self.picture.alt),
+            png=base64.b64encode(self.png).decode(),
             style=self._style(name),
             script=template("viewer.js"),
             data=data,
         )
 
     def _style(self, name):
+        """Returns the rules for the element with this id."""
         style = template("viewer.css").replace("#HOST", f"#{name}")
         for sign, color in self.colors.items():
             style = style.replace(f"COLOR-{sign}", COLORS[color])
         return style
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        picture = self._picture()
         data = {
-            "text/html": self._page(picture),
-            "image/png": picture.png(),
+            "text/html": self.to_html(),
+            "image/png": self.png,
             "text/plain": repr(self),
         }
-        return data, {"image/png": {"alt": picture.alt}}
+        return data, {"image/png": {"alt": self.picture.alt}}
 
 
 class AttentionViewer(View):
@@ -152,17 +162,21 @@ class AttentionViewer(View):
             "verbs": {"left": "looks most at", "right": "is seen most by"},
             "hint": "Touch a token to see its weights. Tab and the arrow keys "
             "work too.",
-            "note": "The opacity of a line is the weight. Weights are rounded "
-            f"to steps of 1/{packed['scale']}. Layers and heads count from 0.",
+            "note": "The opacity of a line is the square root of its weight. "
+            f"Weights are rounded to steps of 1/{packed['scale']}. Layers and "
+            "heads count from 0.",
             "layers": self.layers,
             "heads": self.attentions.shape[1],
             **packed,
         }
 
-    def _picture(self):
+    @cached_property
+    def picture(self):
+        """The first view as a `Picture`."""
         name = f"Layer {self.layers[0]}, head 0"
         return heat_map(
             self.attentions[0, 0],
+            numbers=len(self.tokens) <= MOST_NUMBERED,
             rows=self.tokens,
             columns=self.tokens,
             title=f"{self.title}: {name}" if self.title else name,
@@ -248,9 +262,12 @@ class SimilarityViewer(View):
             "values": in_steps(self.similarities, FINE_STEPS),
         }
 
-    def _picture(self):
+    @cached_property
+    def picture(self):
+        """All cosines as a `Picture`."""
         return heat_map(
             self.similarities,
+            numbers=max(self.similarities.shape) <= MOST_NUMBERED,
             rows=self.tokens_a,
             columns=self.tokens_b,
             title=self.title or "Cosine similarity of tokens",
@@ -329,9 +346,9 @@ def script_text(data):
 def pack_weights(weights):
     """Returns the weights as the script reads them.
 
-    Up to `MOST_LISTED` are listed in steps of 1/1000; more are bytes in
-    base64, in steps of 1/255. `scale` says which, `digits` how many decimals
-    are shown.
+    Up to `MOST_LISTED` are listed in `FINE_STEPS`; more are bytes in base64,
+    in `COARSE_STEPS`. `scale` says which, and `digits` how many decimals are
+    shown.
     """
     if weights.size <= MOST_LISTED:
         values = in_steps(weights, FINE_STEPS)

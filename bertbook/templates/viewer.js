@@ -25,6 +25,9 @@ function showViewer(id, data) {
 
     const other = (side) => (side === "left" ? "right" : "left");
     const format = (value) => value.toFixed(data.digits);
+    // How much color a value gets. The root keeps small weights visible.
+    const strength = (value) =>
+      (data.heads ? Math.sqrt(value) : Math.abs(value)).toFixed(3);
 
     function valueIn(head, left, right) {
       const heads = data.heads || 1;
@@ -76,7 +79,14 @@ function showViewer(id, data) {
       reset.setAttribute("aria-label", "Reset: let go of the token");
       reset.addEventListener("click", letGo);
       bar.append(reset);
+      if (!data.heads) bar.append(scale());
       return bar;
+    }
+
+    function scale() {
+      const legend = make("span", "scale", "-1");
+      legend.append(make("span", "ramp"), "1");
+      return legend;
     }
 
     function tokenButton(side, index) {
@@ -130,14 +140,15 @@ function showViewer(id, data) {
 
     function move(event, { side, index }) {
       const last = buttons[side].length - 1;
-      const across = buttons[other(side)];
+      const row = buttons[other(side)];
+      const across = row[Math.min(index, row.length - 1)];
       const targets = {
         ArrowUp: buttons[side][Math.max(index - 1, 0)],
         ArrowDown: buttons[side][Math.min(index + 1, last)],
         Home: buttons[side][0],
         End: buttons[side][last],
-        ArrowLeft: side === "right" && across[Math.min(index, across.length - 1)],
-        ArrowRight: side === "left" && across[Math.min(index, across.length - 1)],
+        ArrowLeft: side === "right" && across,
+        ArrowRight: side === "left" && across,
       };
       if (event.key === "Escape") letGo();
       else if (targets[event.key]) targets[event.key].focus();
@@ -151,7 +162,7 @@ function showViewer(id, data) {
       const path = document.createElementNS(SVG, "path");
       const [from, to] = [left + 0.5, right + 0.5];
       path.setAttribute("d", `M0,${from}C50,${from} 50,${to} 100,${to}`);
-      path.setAttribute("stroke-opacity", valueOf(left, right).toFixed(3));
+      path.setAttribute("stroke-opacity", strength(valueOf(left, right)));
       path.setAttribute("stroke-width", wide ? 3 : 1.5);
       return path;
     }
@@ -167,22 +178,26 @@ function showViewer(id, data) {
       );
     }
 
-    function drawToken(button, isShown, isPinned, value) {
+    function drawToken(button, isShown, isPinned, value, isBest) {
       button.classList.toggle("shown", isShown);
-      button.setAttribute("aria-pressed", String(isPinned));
-      button.lastChild.textContent = value === null ? "" : format(value);
-      button.style.setProperty("--share", 45 * Math.abs(value) + "%");
+      button.classList.toggle("best", isBest);
       button.classList.toggle("below", value < 0);
+      button.setAttribute("aria-pressed", String(isPinned));
+      button.style.setProperty("--strength", strength(value));
+      button.lastChild.textContent = value === null ? "" : format(value);
     }
+
+    const quoted = (side, index) => "\u201c" + data[side][index] + "\u201d";
 
     function sentence(shown, row) {
       if (!shown) return data.hint;
+      const facing = other(shown.side);
       const best = row
         .map((value, i) => [value, i])
         .sort((a, b) => b[0] - a[0] || a[1] - b[1])
         .slice(0, 3)
-        .map(([value, i]) => data[other(shown.side)][i] + " " + format(value));
-      const token = data[shown.side][shown.index];
+        .map(([value, i]) => `${quoted(facing, i)} ${format(value)}`);
+      const token = quoted(shown.side, shown.index);
       return `${token} ${data.verbs[shown.side]} ${best.join(", ")}.`;
     }
 
@@ -194,7 +209,9 @@ function showViewer(id, data) {
           const is = (token) =>
             Boolean(token) && token.side === side && token.index === i;
           const faces = shown && shown.side !== side;
-          drawToken(button, is(shown), is(pinned), faces ? row[i] : null);
+          const value = faces ? row[i] : null;
+          const isBest = Boolean(faces) && value === Math.max(...row);
+          drawToken(button, is(shown), is(pinned), value, isBest);
         });
       }
       if (lines) drawLines(shown);
@@ -214,7 +231,7 @@ function showViewer(id, data) {
       lines.setAttribute("preserveAspectRatio", "none");
       lines.setAttribute("aria-hidden", "true");
     }
-    const columns = make("div", "columns");
+    const columns = make("div", lines ? "columns" : "columns near");
     for (const side of SIDES)
       columns.append(make("div", "heading " + side, data.labels[side]));
     columns.append(column("left"), lines || "", column("right"));
