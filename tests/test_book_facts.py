@@ -92,6 +92,8 @@ def test_numbers_of_the_docstrings_are_backed():
         ("at -0.25 and −0.75 and 1.5e-4", ["0.25", "0.75", "1.5e-4"]),
         ("a 512-token window", ["512"]),
         ("| a | 0.125 |", ["0.125"]),
+        ("Python 3.11 takes 0.25 s", ["0.25"]),
+        ("By section 3, 0.5 of them", ["0.5"]),
     ],
 )
 def test_these_numbers_are_scanned(prose, numbers):
@@ -111,7 +113,8 @@ def test_these_numbers_are_scanned(prose, numbers):
         "Example:\n\n>>> 1 / 8\n0.125\n\nText.",
         "[a link](https://example.org/1234.5) and https://example.org/0.5",
         "Python 3.11, version 2.21, keras 3.15.1, SHA-256, UTF-16",
-        "SQuAD 1.1, Apache License 2.0, CC BY 4.0",
+        "Python 3.11, 3.12 or 3.13; sections 3.2 and 3.4",
+        "SQuAD 1.1, Apache License 2.0, Apache-2.0, CC BY 4.0",
         "**Time:** under 2 minutes on two CPU cores · **Memory:** 1.5 GB",
         "<!-- 0.5 -->",
     ],

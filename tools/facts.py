@@ -29,12 +29,13 @@ YEARS = range(1950, 2031)
 
 _VERSIONED = (
     "Python|TensorFlow|Keras|KerasHub|JAX|NumPy|SciPy|PyTorch|Transformers|"
-    "Unicode|CUDA|License|BY|[Vv]ersions?"
+    "Unicode|CUDA|Apache|License,?|BY|[Vv]ersions?"
 )
 _REFERENCES = (
     r"sections?|chapters?|parts?|tables?|figures?|equations?|appendix|pages?|"
     r"pp?\.|lines?|§"
 )
+_AND_MORE = r"(?:(?:,|,? and|,? or|,? to)\s+v?[1-9]\d*(?:\.\d+)+)*"
 _CODE_SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 _NUMBER_ALONE = re.compile(r"\s*[-+−]?[\d,.]+%?\s*")
 _BLOCKS = [
@@ -52,8 +53,9 @@ _PHRASES = [
         r"(?<=\])\([^)]*\)",  # the target of a link
         r"\b(?:https?://|arXiv:|doi:|10\.\d{4,}/)\S+",
         r"\b[A-Z]{2,}-\d[\d.]*",  # SHA-256, UTF-16
-        rf"(?:\b|(?=§))(?i:{_REFERENCES})\s*\d[\d.]*(?:[-–]\d[\d.]*)?",
-        rf"\b(?:{_VERSIONED})\s+v?\d+(?:\.\d+)*",
+        rf"(?:\b|(?=§))(?i:{_REFERENCES})\s*\d[\d.]*(?:[-–]\d[\d.]*)?"
+        + _AND_MORE,
+        rf"\b(?:{_VERSIONED})[\s-]+v?\d+(?:\.\d+)*" + _AND_MORE,
         r"\bSQuAD\s+v?[12]\.[01]\b",
         r"\bv?\d+\.\d+\.\d+[\w.]*",  # a version
         r"\b(?:[A-Za-z_]\w*|\d+_\w+)\b",  # words and names such as 10_tokens
