@@ -83,9 +83,11 @@ test-jax-notebooks: $(JAX_STAMP)
 	$(SHIPPED) $(ON_JAX) $(JAX_ENV)/bin/python -m pytest --nbval-lax $(NBVAL) \
 	notebooks/*.ipynb
 
-test-peers: $(PEERS_STAMP) ## compare with PyTorch and Hugging Face
-	$(ON_TENSORFLOW) $(PEERS_ENV)/bin/python -m pytest tests/peers tests \
-	-m 'not slow'
+test-peers: $(PEERS_STAMP) ## compare with Hugging Face, and KerasHub on JAX
+	$(ON_TENSORFLOW) $(PEERS_ENV)/bin/python -m pytest tests/peers \
+	tests/test_encoder.py
+	$(ON_JAX) $(PEERS_ENV)/bin/python -m pytest tests/peers \
+	tests/test_encoder.py
 
 test-slow: $(DEV_STAMP) ## the tests that take minutes
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \

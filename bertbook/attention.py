@@ -137,9 +137,8 @@ class SelfAttention(keras.layers.Layer):
             hidden: Float tensor of shape `(B, S, D)`.
             attention_mask: Optional boolean tensor that broadcasts to
                 `(B, N, S, S)`.
-            return_weights: Whether to return the weights too. They come from
-                the einsum path, whatever
-                `implementation` says.
+            return_weights: Whether to return the weights too; the einsum path
+                gives them, whatever `implementation` says.
             training: Whether to drop weights.
 
         Returns:

@@ -21,8 +21,9 @@ def learn_merges(
     pair wins whose parts are seldom seen apart. Equal scores go to the pair
     that sorts first, so that every run gives the same list.
 
-    Source: Sennrich et al. (2016) for BPE; Schuster and Nakajima (2012) for
-    WordPiece, whose code was never published: a reconstruction.
+    Source: Sennrich et al. (2016) for BPE. The code of WordPiece was never
+    published: Schuster and Nakajima (2012) take the pair that raises the
+    likelihood of the text most; the ratio here is the usual reconstruction.
 
     Args:
         word_counts: How often each word occurs.

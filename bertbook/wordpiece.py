@@ -3,12 +3,12 @@
 Every step keeps, beside each character, its index in the raw text. That is
 where the offsets of the pieces come from.
 
-Differences: Google's `tokenization.py` removes unassigned code points, starts
+Differences: Google's `tokenization.py` keeps characters of private use, starts
 one range of CJK characters at U+2B820 and lower-cases whole words (so that a
 Greek word ends in another sigma). We follow the Rust library `tokenizers`,
-which keeps unassigned code points, starts that range at U+2B920 and
-lower-cases one character at a time. Google allows words of 200 characters, the
-Rust library 100: `max_word_length`.
+which removes the first, starts that range at U+2B920 and lower-cases one
+character at a time. Google allows words of 200 characters, the Rust library
+100: `max_word_length`.
 """
 
 import re
@@ -30,6 +30,9 @@ CJK_RANGES = (
     (0x2B920, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
+
+# Characters at which `str.split` splits, though cleaning removes them.
+NO_SPACE = dict.fromkeys(map(ord, "\v\f\x1c\x1d\x1e\x1f\x85"))
 
 # A character of the cleaned text and the index it had in the raw text.
 Character = tuple[str, int]
@@ -229,7 +232,7 @@ def count_words(lines: Iterable[str], lowercase: bool = True) -> Counter[str]:
     """Counts the clean words of a text, for training a vocabulary."""
     chunks: Counter[str] = Counter()
     for line in lines:
-        chunks.update(line.split())
+        chunks.update(line.translate(NO_SPACE).split())
     words: Counter[str] = Counter()
     for chunk, count in chunks.items():
         for word in split_words(clean(chunk, lowercase, lowercase)):
