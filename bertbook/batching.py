@@ -20,7 +20,8 @@ def check_batch(batch: Mapping, config) -> None:
 
     Raises:
         ValueError: An array has another shape or no integers, the batch is
-            empty or too long, or an id or a segment is out of range.
+            empty or too long, an id or a segment is out of range, or the mask
+            holds something else than 0 and 1.
         KeyError: `input_ids` is missing.
     """
     if "input_ids" not in batch:
@@ -37,8 +38,7 @@ def check_batch(batch: Mapping, config) -> None:
         _check_integers("token_type_ids", segments, limit, "type_vocab_size")
     if "attention_mask" in batch:
         mask = np.asarray(batch["attention_mask"])
-        if mask.ndim != 3:  # (B, S, S) hides whole examples from each other
-            _check_same_shape("attention_mask", mask, ids)
+        _check_mask(mask, ids)
 
 
 def check_shape(shape: Sequence[int | None], config) -> None:
@@ -70,7 +70,14 @@ def bucket_length(length: int, limit: int) -> int:
     Args:
         length: Number of tokens.
         limit: The longest that the model takes; also a bucket.
+
+    Raises:
+        ValueError: `length` is above `limit`.
     """
+    if length > limit:
+        raise ValueError(
+            f"`length` must be at most `limit`, {limit}. Received: {length}."
+        )
     fitting = [bucket for bucket in BUCKETS if length <= bucket <= limit]
     return fitting[0] if fitting else limit
 
@@ -91,7 +98,12 @@ def bucketed(
 
     Yields:
         The numbers of the rows of one batch, and its length.
+
+    Raises:
+        ValueError: `batch_size` is below 1, or a length is above `limit`.
     """
+    if batch_size < 1:
+        raise ValueError(f"`batch_size` must be >= 1. Received: {batch_size}.")
     order = np.argsort(lengths, kind="stable")
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
@@ -114,7 +126,23 @@ def take_rows(
         batch_size: B of the result. Missing rows are copies of the first, to
             be thrown away, so that every batch has the same shape.
         pad_token_id: What `input_ids` are padded with.
+
+    Raises:
+        ValueError: There is no row or more than `batch_size`, or a row has
+            more tokens than `length`.
     """
+    if not 1 <= len(rows) <= batch_size:
+        raise ValueError(
+            f"`rows` must hold 1 to `batch_size`, {batch_size}, numbers. "
+            f"Received: {len(rows)}."
+        )
+    if (
+        "attention_mask" in batch
+        and batch["attention_mask"][rows, length:].any()
+    ):
+        raise ValueError(
+            f"`length` must hold every token of the rows. Received: {length}."
+        )
     rows = np.concatenate([rows, np.repeat(rows[:1], batch_size - len(rows))])
     taken = {}
     for name, array in batch.items():
@@ -130,6 +158,24 @@ def _check_same_shape(name, array, ids) -> None:
         raise ValueError(
             f"`{name}` must have the shape of `input_ids`, {ids.shape}. "
             f"Received: {array.shape}."
+        )
+
+
+def _check_mask(mask, ids) -> None:
+    """Refuses a mask of another shape, or one to be added to the scores."""
+    if mask.ndim != 3:
+        _check_same_shape("attention_mask", mask, ids)
+    elif mask.shape != (*ids.shape, ids.shape[1]):  # hides whole examples
+        raise ValueError(
+            "`attention_mask` must have shape (B, S) or (B, S, S) for "
+            f"`input_ids` of shape {ids.shape}. Received: {mask.shape}."
+        )
+    wrong = (mask != 0) & (mask != 1)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        raise ValueError(
+            "`attention_mask` must hold 1 for a visible token and 0 for a "
+            f"hidden one. Received: {mask[place]} at {place}."
         )
 
 

@@ -168,7 +168,7 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
 
 
 def _open_preset(name: str) -> tuple[Any, dict[str, Any] | None]:
-    """Returns the backbone of a KerasHub preset, and its tokenizer's keywords."""
+    """Opens a KerasHub preset: its backbone, its tokenizer's keywords."""
     try:
         import keras_hub
     except ImportError as error:

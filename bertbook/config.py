@@ -124,13 +124,17 @@ class BertConfig:
         """
         _refuse_other_models(values, origin)
         own = {f.name for f in fields(cls)} - {"extra"}
-        known = {k: v for k, v in values.items() if k in own and v is not None}
+        known = {k: v for k, v in values.items() if k in own}
         extra = {k: v for k, v in values.items() if k not in own}
         if known.get("hidden_act") in GELU_TANH_NAMES:
             known["hidden_act"] = "gelu_tanh"
-        if "id2label" in known:
+        for key in ("id2label", "pad_token_id"):
+            if known.get(key, 0) is None:
+                del known[key]  # null stands for "as always" there
+        if isinstance(known.get("id2label"), Mapping):
             known["id2label"] = {
-                int(k): v for k, v in known["id2label"].items()
+                int(k) if str(k).isdecimal() else k: v
+                for k, v in known["id2label"].items()
             }
         unexpected = sorted(set(extra) - EXPECTED_EXTRA)
         if unexpected:
@@ -234,11 +238,15 @@ def _check_choices(config: BertConfig) -> None:
             f"[0, {config.vocab_size}). Received: {pad!r}."
         )
     labels = config.id2label
-    if labels is not None and sorted(labels) != list(range(len(labels))):
+    if labels is not None and not (
+        isinstance(labels, Mapping) and set(labels) == set(range(len(labels)))
+    ):
         raise ValueError(
             "`id2label` must name the classes 0, 1, 2, ... without a gap. "
-            f"Received the keys: {sorted(labels)}."
+            f"Received: {labels!r}."
         )
+    if not isinstance(config.extra, Mapping):
+        raise ValueError(f"`extra` must be a dict. Received: {config.extra!r}.")
 
 
 def _refuse_other_models(values: Mapping[str, Any], origin: str) -> None:

@@ -40,7 +40,7 @@ class SinusoidalPositions(keras.layers.Layer):
     """Adds the sinusoid of its position to every vector; nothing is learned."""
 
     def call(self, vectors):
-        """Returns `vectors`, `(B, S, D)`, plus the first S rows of the table."""
+        """Returns `vectors`, `(B, S, D)`, plus the table's first S rows."""
         table = sinusoids(vectors.shape[1], vectors.shape[2])  # (S, D)
         return vectors + ops.convert_to_tensor(table, dtype=vectors.dtype)
 

@@ -3,6 +3,7 @@
 Differences: none; this module has no counterpart in the paper.
 """
 
+import os
 from pathlib import Path
 
 FORMS = (
@@ -61,18 +62,24 @@ def find_folder(name_or_dir: str | Path) -> Path:
             downloaded into the cache of huggingface_hub.
 
     Raises:
-        FileNotFoundError: It is none of them; the message lists the forms.
+        FileNotFoundError: It is none of them; the message lists the forms. A
+            preset of KerasHub has no folder.
         ImportError: A "hf://" name without huggingface_hub.
     """
     name = str(name_or_dir)
     if name.startswith("hf://"):
         return _download(name.removeprefix("hf://"))
+    if name.startswith("keras://"):
+        raise FileNotFoundError(
+            f"{name!r} is a preset, not a folder: load it as a model, with "
+            "`BertEncoder.from_pretrained`, and take its `tokenizer`."
+        )
     if name in shipped_models():
         return data_folder() / "models" / name
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = Path(os.path.expanduser(name))
+    if name and folder.is_dir():
         return folder
-    if folder.exists():
+    if name and folder.exists():
         raise FileNotFoundError(
             f"`name_or_dir` must be a folder, not a file. Received: {name!r}."
         )

@@ -84,10 +84,12 @@ def load_keras():
 
     Raises:
         ImportError: No backend is installed.
+        ValueError: Keras was imported with another backend.
     """
+    backend = choose_backend()
     if "keras" in sys.modules:
         return sys.modules["keras"]
-    os.environ["KERAS_BACKEND"] = choose_backend()
+    os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with quiet_stderr():
         import keras

@@ -11,9 +11,12 @@ equally long).
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -65,12 +68,12 @@ class Tokenizer:
         strip_accents: Whether to drop accents; None means "as `lowercase`".
         split_cjk: Whether each CJK character is a word of its own.
         max_word_length: A longer word, in characters, is [UNK].
-        added_tokens: Further tokens that a raw text may hold, kept whole.
+        added_tokens: Further pieces that a raw text may hold, kept whole.
         engine: "rust", or "python" for `wordpiece`: slower, same results.
 
     Raises:
-        ValueError: A piece stands twice in `vocabulary`, a special token is
-            missing from it, or `engine` is unknown.
+        ValueError: A piece stands twice in `vocabulary`, a special or added
+            token is missing from it, or an option has no such value.
     """
 
     def __init__(
@@ -89,8 +92,22 @@ class Tokenizer:
                 f"`engine` must be one of {', '.join(ENGINES)}. "
                 f"Received: {engine!r}."
             )
-        self.vocabulary = list(vocabulary)
-        self.ids = number_pieces(self.vocabulary)
+        _check_switch(lowercase, "lowercase")
+        _check_switch(strip_accents is None or strip_accents, "strip_accents")
+        _check_switch(split_cjk, "split_cjk")
+        if not _is_integer(max_word_length) or max_word_length < 1:
+            raise ValueError(
+                "`max_word_length` must be an integer >= 1. "
+                f"Received: {max_word_length!r}."
+            )
+        self.ids = number_pieces(vocabulary)
+        self.vocabulary = list(self.ids)
+        unknown = [token for token in added_tokens if token not in self.ids]
+        if isinstance(added_tokens, str) or unknown:
+            raise ValueError(
+                "`added_tokens` must be a list of pieces of `vocabulary`. "
+                f"Received: {added_tokens!r}."
+            )
         self.lowercase = lowercase
         self.strip_accents = strip_accents
         self.split_cjk = split_cjk
@@ -184,10 +201,17 @@ class Tokenizer:
             engine: The engine of the tokenizer returned.
 
         Raises:
-            ValueError: No words in `lines`, or `vocab_size` does not hold the
+            ValueError: `lines` is a single string, holds no words or
+                something else than strings, or `vocab_size` does not hold the
                 special tokens and every character.
         """
-        counts = wordpiece.count_words(lines, lowercase)
+        _check_switch(lowercase, "lowercase")
+        _check_text(alphabet, "alphabet")
+        if not _is_integer(vocab_size):
+            raise ValueError(
+                f"`vocab_size` must be an integer. Received: {vocab_size!r}."
+            )
+        counts = wordpiece.count_words(_checked_lines(lines), lowercase)
         pieces = train_pieces(counts, vocab_size, alphabet)
         return cls(pieces, lowercase=lowercase, engine=engine)
 
@@ -231,7 +255,7 @@ class Tokenizer:
         _check_text(text, "text")
         if pair is not None:
             _check_text(pair, "pair")
-        _check_max_length(max_length, pair is not None)
+        max_length = _check_max_length(max_length, pair is not None)
         if self.engine == "python":
             return self._encode_in_python(text, pair, max_length)
         encoded = self._rust(max_length).encode(text, pair)
@@ -255,7 +279,8 @@ class Tokenizer:
         """Encodes a batch of texts, padded at the right.
 
         Args:
-            texts: A list of B raw texts.
+            texts: A list of B raw texts; a tuple, an array or a column of a
+                table will do.
             pairs: A list of B second texts.
             max_length: Length to cut to, as in `encode`.
             padding: "longest" pads to the longest row, "max_length" to
@@ -269,8 +294,8 @@ class Tokenizer:
             ValueError: The batch is empty, the two lists differ in length, a
                 row is not a string, or an option is unknown.
         """
-        _check_batch(texts, pairs)
-        _check_max_length(max_length, pairs is not None)
+        texts, pairs = _check_batch(texts, pairs)
+        max_length = _check_max_length(max_length, pairs is not None)
         if padding not in ("longest", "max_length"):
             raise ValueError(
                 '`padding` must be "longest" or "max_length". '
@@ -296,31 +321,40 @@ class Tokenizer:
     ) -> str:
         """Joins ids to a text. Case, accents and spaces are not recovered.
 
+        Args:
+            ids: The ids of one text.
+            skip_special_tokens: Whether to leave out [CLS], [SEP] and so on.
+
         Raises:
-            ValueError: An id is outside the vocabulary.
+            ValueError: An id is no integer, or outside the vocabulary.
         """
-        ids = [int(i) for i in ids]
+        ids = list(ids)
         for i in ids:
-            if not 0 <= i < len(self):
+            if not _is_integer(i) or not 0 <= i < len(self):
                 raise ValueError(
-                    f"`ids` must be in [0, {len(self)}). Received: {i}."
+                    f"`ids` must hold integers in [0, {len(self)}). "
+                    f"Received: {i!r}."
                 )
-        return self._rust(None).decode(ids, skip_special_tokens)
+        return self._rust(None).decode(
+            [int(i) for i in ids], skip_special_tokens
+        )
 
     def _encode_rows(self, texts, pairs, max_length):
-        """Returns ids of each row, and segments of each where there are pairs."""
-        inputs = texts if pairs is None else zip(texts, pairs, strict=True)
+        """Returns the ids of each row and, for pairs, their segments."""
         if self.engine == "python":
-            pairs = pairs or [None] * len(texts)
             encoded = [
-                self.encode(*row, max_length)
-                for row in zip(texts, pairs, strict=True)
+                self.encode(text, pair, max_length)
+                for text, pair in zip(
+                    texts, pairs or [None] * len(texts), strict=True
+                )
             ]
             return (
                 [e.input_ids for e in encoded],
                 [e.token_type_ids for e in encoded],
             )
-        encoded = self._rust(max_length).encode_batch_fast(list(inputs))
+        if pairs is not None:
+            texts = list(zip(texts, pairs, strict=True))
+        encoded = self._rust(max_length).encode_batch_fast(texts)
         rows = [row.ids for row in encoded]
         return rows, None if pairs is None else [
             row.type_ids for row in encoded
@@ -360,6 +394,15 @@ class Tokenizer:
             max_word_length=self.max_word_length,
         )
 
+    @cached_property
+    def _word_piece(self) -> models.WordPiece:
+        """The vocabulary inside the Rust library, shared by every cut."""
+        return models.WordPiece(
+            self.ids,
+            unk_token="[UNK]",
+            max_input_chars_per_word=self.max_word_length,
+        )
+
     def _rust(self, max_length: int | None) -> rust.Tokenizer:
         """Returns the Rust tokenizer that cuts at `max_length`, made once."""
         if max_length not in self._rust_tokenizers:
@@ -371,13 +414,7 @@ class Tokenizer:
 
     def _build_rust(self) -> rust.Tokenizer:
         """Assembles the same five steps from the parts of the Rust library."""
-        built = rust.Tokenizer(
-            models.WordPiece(
-                self.ids,
-                unk_token="[UNK]",
-                max_input_chars_per_word=self.max_word_length,
-            )
-        )
+        built = rust.Tokenizer(self._word_piece)
         built.add_special_tokens(
             [rust.AddedToken(t, normalized=False) for t in self.special_tokens]
         )
@@ -433,33 +470,76 @@ def _check_text(text, name: str) -> None:
         ) from None
 
 
-def _check_batch(texts, pairs) -> None:
-    """Refuses an empty batch and rows that are not texts."""
-    for name, rows in (("texts", texts), ("pairs", pairs)):
-        if rows is None and name == "pairs":
-            continue
-        if isinstance(rows, str) or not isinstance(rows, Sequence):
-            raise ValueError(
-                f"`{name}` must be a list of strings. Received: "
-                f"{type(rows).__name__}; `encode` takes a single text."
-            )
-        for number, text in enumerate(rows):
-            _check_text(text, f"{name}[{number}]")
-    if not len(texts):
+def _checked_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the lines of a text; refuses one that is not a string."""
+    if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
+        raise ValueError(
+            "`lines` must be a list of strings, an open file or the like. "
+            f"Received: {type(lines).__name__}."
+        )
+    for number, line in enumerate(lines):
+        _check_text(line, f"lines[{number}]")
+        yield line
+
+
+def _check_batch(texts, pairs) -> tuple[list[str], list[str] | None]:
+    """Returns the columns of a batch as lists.
+
+    Refuses an empty batch, columns of different length, and rows that are not
+    texts.
+    """
+    texts = _check_column(texts, "texts")
+    if not texts:
         raise ValueError("`texts` must hold at least one text. Received: none.")
-    if pairs is not None and len(pairs) != len(texts):
+    if pairs is None:
+        return texts, None
+    pairs = _check_column(pairs, "pairs")
+    if len(pairs) != len(texts):
         raise ValueError(
             "`pairs` must be as long as `texts`. Received: "
             f"{len(pairs)} and {len(texts)}."
         )
+    return texts, pairs
 
 
-def _check_max_length(max_length: int | None, has_pair: bool) -> None:
+def _check_column(rows, name: str) -> list[str]:
+    """Returns a list, an array or a column of a table as a list of texts."""
+    no_column = isinstance(rows, str | bytes | Mapping | Set)
+    if no_column or not hasattr(rows, "__len__") or _rank(rows) != 1:
+        raise ValueError(
+            f"`{name}` must be a list of strings. Received: "
+            f"{type(rows).__name__}; `encode` takes a single text."
+        )
+    rows = list(rows)
+    for number, text in enumerate(rows):
+        _check_text(text, f"{name}[{number}]")
+    return rows
+
+
+def _rank(rows) -> int:
+    """Returns the number of axes: a list has one, a table two."""
+    return getattr(rows, "ndim", 1)
+
+
+def _check_max_length(max_length: int | None, has_pair: bool) -> int | None:
+    """Returns a length that the Rust library takes; None stays None."""
     least = 5 if has_pair else 3
-    if max_length is not None and not (
-        isinstance(max_length, int) and max_length >= least
-    ):
+    if max_length is None:
+        return None
+    if not _is_integer(max_length) or max_length < least:
         raise ValueError(
             f"`max_length` must be an integer >= {least}, room for [CLS], "
             f"[SEP] and a piece of each text. Received: {max_length!r}."
         )
+    return min(int(max_length), sys.maxsize)
+
+
+def _check_switch(value, name: str) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(
+            f"`{name}` must be True or False. Received: {value!r}."
+        )
+
+
+def _is_integer(value) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

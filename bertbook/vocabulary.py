@@ -5,7 +5,9 @@ does, not by WordPiece's score. Its own order of equally frequent characters
 changes from run to run; here the alphabet is sorted and handed to it first.
 """
 
+import codecs
 import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +19,26 @@ from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 REPEATS = 1_000  # occurrences of one word handed to the trainer in one string
 
+# What a `vocab.txt` could not give back: a lone surrogate, a line break.
+UNWRITABLE = re.compile(r"[\ud800-\udfff\n]|\r\Z")
+
 # What the parts of a tokenizer.json must be for it to be BERT's.
 BERT_PARTS = {
-    "model": "WordPiece",
-    "normalizer": "BertNormalizer",
-    "pre_tokenizer": "BertPreTokenizer",
+    ("model", "type"): "WordPiece",
+    ("model", "unk_token"): "[UNK]",
+    ("model", "continuing_subword_prefix"): "##",
+    ("normalizer", "type"): "BertNormalizer",
+    ("normalizer", "clean_text"): True,
+    ("pre_tokenizer", "type"): "BertPreTokenizer",
+}
+
+# An added token is looked for in the raw text, everywhere and as it is.
+ADDED_TOKEN = {
+    "special": True,
+    "normalized": False,
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
 }
 
 
@@ -29,10 +46,21 @@ def number_pieces(pieces: Sequence[str]) -> dict[str, int]:
     """Returns the id of each piece: its place in the list.
 
     Raises:
-        ValueError: A piece stands twice, or a special token is missing.
+        ValueError: `pieces` has no order, one of them is no piece or stands
+            twice, or a special token is missing.
     """
+    if not isinstance(pieces, Sequence):
+        raise ValueError(
+            "`vocabulary` must be a list of pieces in the order of their ids. "
+            f"Received: {type(pieces).__name__}."
+        )
     ids: dict[str, int] = {}
     for number, piece in enumerate(pieces):
+        if not isinstance(piece, str) or not piece or UNWRITABLE.search(piece):
+            raise ValueError(
+                "`vocabulary` must hold strings that fill one line of a file. "
+                f"Received: {piece!r} as id {number}."
+            )
         if piece in ids:
             raise ValueError(
                 "`vocabulary` must not hold a piece twice. Received: "
@@ -51,13 +79,16 @@ def number_pieces(pieces: Sequence[str]) -> dict[str, int]:
 def read_vocabulary(path: Path) -> list[str]:
     """Reads a `vocab.txt`: one piece a line, the line number is the id.
 
+    Lines may end as on Windows, and a byte order mark may come first.
+
     Raises:
         FileNotFoundError: `path` is not a file.
         ValueError: The file is not UTF-8, or a line in it is empty.
     """
     if not path.is_file():
         raise FileNotFoundError(f"No vocabulary at {path}.")
-    lines = path.read_bytes().split(b"\n")
+    text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
+    lines = text.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     pieces = []
@@ -90,6 +121,9 @@ def read_settings(path: Path) -> dict[str, Any]:
 
     Returns:
         Keywords of `Tokenizer`: those that the file sets.
+
+    Raises:
+        ValueError: The file is damaged, or a setting is not true or false.
     """
     if not path.is_file():
         return {}
@@ -99,11 +133,18 @@ def read_settings(path: Path) -> dict[str, Any]:
         "strip_accents": "strip_accents",
         "tokenize_chinese_chars": "split_cjk",
     }
-    return {
+    settings = {
         ours: stored[theirs]
         for theirs, ours in keywords.items()
         if stored.get(theirs) is not None
     }
+    for theirs, ours in keywords.items():
+        if not isinstance(settings.get(ours, True), bool):
+            raise ValueError(
+                f"{path}: `{theirs}` must be true or false. "
+                f"Received: {stored[theirs]!r}."
+            )
+    return settings
 
 
 def read_tokenizer_json(path: Path) -> dict[str, Any]:
@@ -118,21 +159,15 @@ def read_tokenizer_json(path: Path) -> dict[str, Any]:
         ValueError: The file is damaged or describes another tokenizer.
     """
     stored = _read_json(path)
-    for part, expected in BERT_PARTS.items():
-        received = (stored.get(part) or {}).get("type")
-        if received != expected:
-            raise ValueError(
-                f"{path}: `{part}` must be {expected}. Received: {received!r}."
-            )
-    if not stored["normalizer"].get("clean_text", True):
-        raise ValueError(f"{path}: `clean_text` must be true. Received: false.")
+    _check_is_berts(stored, path)
+    model, normalizer = stored["model"], stored["normalizer"]
     return {
         "vocabulary": _pieces_in_order(stored, path),
-        "lowercase": stored["normalizer"]["lowercase"],
-        "strip_accents": stored["normalizer"].get("strip_accents"),
-        "split_cjk": stored["normalizer"].get("handle_chinese_chars", True),
-        "max_word_length": stored["model"].get("max_input_chars_per_word", 100),
-        "added_tokens": [t["content"] for t in stored.get("added_tokens", [])],
+        "lowercase": normalizer["lowercase"],
+        "strip_accents": normalizer.get("strip_accents"),
+        "split_cjk": normalizer["handle_chinese_chars"],
+        "max_word_length": model["max_input_chars_per_word"],
+        "added_tokens": [token["content"] for token in _added(stored)],
     }
 
 
@@ -186,20 +221,59 @@ def _repeat(word_counts: Mapping[str, int]) -> Iterator[str]:
             yield " ".join([word] * min(REPEATS, count - done))
 
 
+def _check_is_berts(stored: Mapping[str, Any], path: Path) -> None:
+    """Raises where a tokenizer.json is damaged, or not one of BERT's."""
+    for (part, key), expected in BERT_PARTS.items():
+        settings = stored.get(part)
+        received = settings.get(key) if isinstance(settings, dict) else settings
+        if received != expected:
+            raise ValueError(
+                f"{path}: `{key}` of `{part}` must be {expected!r}. "
+                f"Received: {received!r}."
+            )
+    try:
+        Tokenizer.from_str(json.dumps(stored))
+    except Exception as error:  # the library raises no narrower one
+        raise ValueError(f"{path} is no tokenizer.json: {error}.") from error
+    for token in _added(stored):
+        for key, expected in ADDED_TOKEN.items():
+            if token[key] != expected:
+                raise ValueError(
+                    f"{path}: `{key}` of the added token {token['content']!r} "
+                    f"must be {expected}. Received: {token[key]}."
+                )
+
+
+def _added(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return stored.get("added_tokens") or []
+
+
 def _pieces_in_order(stored: Mapping[str, Any], path: Path) -> list[str]:
     """Lists the pieces of a tokenizer.json by their ids, without gaps."""
-    numbered = {i: piece for piece, i in stored["model"]["vocab"].items()}
-    numbered |= {t["id"]: t["content"] for t in stored.get("added_tokens", [])}
-    if sorted(numbered) != list(range(len(numbered))):
+    ids = dict(stored["model"]["vocab"])
+    for token in _added(stored):
+        number = ids.setdefault(token["content"], token["id"])
+        if number != token["id"]:
+            raise ValueError(
+                f"{path}: a piece must have one id. Received: "
+                f"{token['content']!r} with {number} and {token['id']}."
+            )
+    if sorted(ids.values()) != list(range(len(ids))):
         raise ValueError(
-            f"{path}: the ids must be 0, 1, 2, ... without a gap. Received "
-            f"{len(numbered)} ids up to {max(numbered)}."
+            f"{path}: the ids must be 0, 1, 2, ... without a gap. Received: "
+            f"{len(ids)} pieces, ids up to {max(ids.values())}."
         )
-    return [numbered[i] for i in range(len(numbered))]
+    return sorted(ids, key=ids.__getitem__)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from error
+    if not isinstance(stored, dict):
+        raise ValueError(
+            f"{path} must hold a JSON object. Received: "
+            f"{type(stored).__name__}."
+        )
+    return stored

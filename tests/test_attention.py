@@ -105,8 +105,12 @@ def test_split_heads_keeps_every_token_together():
     first, second = to_numpy(split_heads(vectors, N, parts=2))
     for n in range(N):
         columns = slice(n * H, (n + 1) * H)
-        np.testing.assert_array_equal(first[:, n], vectors[..., :D][..., columns])
-        np.testing.assert_array_equal(second[:, n], vectors[..., D:][..., columns])
+        np.testing.assert_array_equal(
+            first[:, n], vectors[..., :D][..., columns]
+        )
+        np.testing.assert_array_equal(
+            second[:, n], vectors[..., D:][..., columns]
+        )
 
 
 def test_merge_heads_undoes_split_heads():

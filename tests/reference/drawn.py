@@ -70,4 +70,7 @@ def slices(hidden_states, pooled):
     """Cuts the part of the outputs that is stored: at most 100 kB a file."""
     stack = np.stack([np.asarray(state) for state in hidden_states])
     step = 1 + stack.shape[-1] // 24
-    return {"hidden_states": stack[:, :, ::3, ::step], "pooled": pooled[:, ::step]}
+    return {
+        "hidden_states": stack[:, :, ::3, ::step],
+        "pooled": pooled[:, ::step],
+    }

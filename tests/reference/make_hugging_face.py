@@ -23,7 +23,9 @@ SENTENCES = ["A fire was raging.", "He fired a man; the bank was shut.", "Ok"]
 
 def run(model, batch):
     """Runs a BertModel in float32 and returns hidden states and pooled."""
-    tensors = {name: torch.from_numpy(array).long() for name, array in batch.items()}
+    tensors = {
+        name: torch.from_numpy(array).long() for name, array in batch.items()
+    }
     model.eval()
     with torch.no_grad():
         outputs = model(**tensors, output_hidden_states=True)
@@ -47,7 +49,9 @@ def build(config):
 
 def store(name, states, pooled, **more):
     """Writes one file of slices with the versions that made it."""
-    versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    versions = (
+        f"torch {torch.__version__}, transformers {transformers.__version__}"
+    )
     np.savez_compressed(
         HERE / f"hugging_face_{name}.npz",
         versions=np.array(versions),

@@ -1,0 +1,216 @@
+"""The backend, the device, quiet imports and seeds."""
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bertbook import runtime
+from bertbook.runtime import (
+    BACKENDS,
+    choose_backend,
+    describe,
+    device_name,
+    is_concrete,
+    load_keras,
+    quiet_stderr,
+)
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """A Python that has not imported Keras yet and is told no backend."""
+    monkeypatch.delitem(sys.modules, "keras", raising=False)
+    monkeypatch.delenv("KERAS_BACKEND", raising=False)
+    return monkeypatch
+
+
+def install(monkeypatch, *names):
+    monkeypatch.setattr(runtime, "_is_installed", names.__contains__)
+
+
+# Definition.
+
+
+@pytest.mark.parametrize(
+    ("installed", "expected"),
+    [
+        (["tensorflow"], "tensorflow"),
+        (["jax"], "jax"),
+        (["jax", "tensorflow"], "tensorflow"),
+        (["jax", "tensorflow", "libtpu"], "jax"),
+        (["tensorflow", "libtpu"], "tensorflow"),
+    ],
+)
+def test_choice_of_the_backend(installed, expected, fresh):
+    install(fresh, *installed)
+    assert choose_backend() == expected
+
+
+def test_the_environment_variable_wins(fresh):
+    install(fresh, "jax", "tensorflow")
+    for name in BACKENDS:
+        fresh.setenv("KERAS_BACKEND", name)
+        assert choose_backend() == name
+    fresh.setenv("KERAS_BACKEND", "")
+    assert choose_backend() == "tensorflow"
+
+
+def imported_keras(backend):
+    return SimpleNamespace(backend=SimpleNamespace(backend=lambda: backend))
+
+
+def test_a_keras_that_is_imported_wins(fresh):
+    fresh.setenv("KERAS_BACKEND", "tensorflow")
+    fresh.setitem(sys.modules, "keras", imported_keras("jax"))
+    assert choose_backend() == "jax"
+    assert load_keras() is sys.modules["keras"]
+
+
+SETUP = """
+import random
+import numpy as np
+import bertbook as bb
+
+for seed in (3, 3, 5):
+    bb.setup(seed)
+    from bertbook.runtime import keras
+
+    print(random.random(), np.random.rand(), float(keras.random.normal(())))
+"""
+
+
+def test_setup_prints_the_facts_sets_the_seed_and_is_quiet():
+    finished = subprocess.run(
+        [sys.executable, "-c", SETUP], capture_output=True, text=True
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stderr == ""
+    lines = finished.stdout.splitlines()
+    facts = describe()
+    assert lines[:3] == [
+        f"bertbook {metadata.version('bertbook')} with Keras {facts['keras']}",
+        f"backend: {facts['backend']} {metadata.version(facts['backend'])}",
+        f"device: {facts['device']}",
+    ]
+    first, again, other = (lines[number].split() for number in (3, 7, 11))
+    assert len(lines) == 12
+    assert first == again
+    assert all(a != b for a, b in zip(first, other, strict=True))
+
+
+def test_what_is_described():
+    facts = describe()
+    assert list(facts) == [
+        "bertbook",
+        "keras",
+        "backend",
+        "backend_version",
+        "device",
+    ]
+    assert facts["backend"] in BACKENDS
+    assert facts["device"] == device_name()
+    assert device_name().split()[0] in ("CPU", "GPU", "TPU")
+
+
+def test_keras_and_ops_are_given_when_asked_for():
+    import keras
+
+    assert runtime.keras is load_keras() is keras
+    assert runtime.ops is keras.ops
+    with pytest.raises(AttributeError, match="no attribute 'torch'"):
+        _ = runtime.torch
+
+
+# Property.
+
+
+def test_stderr_is_held_back(capfd):
+    with quiet_stderr():
+        os.write(2, b"a log line of C++\n")
+        subprocess.run(
+            [sys.executable, "-c", "import sys; sys.stderr.write('child')"],
+            check=True,
+        )
+    os.write(2, b"after\n")
+    assert capfd.readouterr().err == "after\n"
+
+
+def test_stderr_is_written_after_all_when_the_body_raises(capfd):
+    def fail():
+        os.write(2, b"why it failed \xff\n")
+        raise RuntimeError("failed")
+
+    with pytest.raises(RuntimeError, match="failed"), quiet_stderr():
+        fail()
+    assert "why it failed" in capfd.readouterr().err
+
+
+def test_one_guard_inside_another(capfd):
+    with quiet_stderr():
+        os.write(2, b"outer\n")
+        with quiet_stderr():
+            os.write(2, b"inner\n")
+        os.write(2, b"outer again\n")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_guard_leaves_no_file_open():
+    before = os.dup(2)
+    os.close(before)
+    for _ in range(5):
+        with quiet_stderr():
+            pass
+    after = os.dup(2)
+    os.close(after)
+    assert after == before
+
+
+def test_is_concrete():
+    keras = load_keras()
+    values = np.ones((2, 3), "float32")
+    assert is_concrete(values)
+    assert is_concrete(keras.ops.convert_to_tensor(values))
+    assert is_concrete(keras.Variable(values))
+    assert not is_concrete(keras.KerasTensor((2, 3)))
+    seen = []
+
+    def compiled(x):
+        seen.append(is_concrete(x))
+        return x + 1
+
+    if keras.backend.backend() == "jax":
+        import jax
+
+        jax.jit(compiled)(values)
+    else:
+        import tensorflow as tf
+
+        tf.function(compiled)(tf.constant(values))
+    assert seen == [False]
+
+
+# Error.
+
+
+def test_no_backend_at_all(fresh):
+    install(fresh)
+    with pytest.raises(ImportError) as caught:
+        choose_backend()
+    assert "`pip install bertbook[tensorflow]`" in str(caught.value)
+    assert "`pip install bertbook[jax]`" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["torch", "TensorFlow", "numpy"])
+def test_another_backend(name, fresh):
+    fresh.setenv("KERAS_BACKEND", name)
+    with pytest.raises(ValueError, match="one of tensorflow, jax") as caught:
+        choose_backend()
+    assert str(caught.value).endswith(f"Received: {name!r}.")
+    fresh.setitem(sys.modules, "keras", imported_keras(name))
+    with pytest.raises(ValueError, match="one of tensorflow, jax"):
+        load_keras()
