@@ -14,7 +14,7 @@ capitals; in `einsum` subscripts the same letters are lower case.
 so that the tokenizer needs no backend and nothing loads before `setup()`.
 """
 
-from importlib import import_module, metadata
+from importlib import import_module
 
 _HOMES = {
     "BertConfig": "config",
@@ -31,7 +31,7 @@ __all__ = sorted([*_HOMES, "__version__"])
 def __getattr__(name):
     """Imports a public name, or a module of the package, on first use."""
     if name == "__version__":
-        return metadata.version("bertbook")
+        return import_module("bertbook.runtime").own_version()
     if name in _HOMES:
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     else:

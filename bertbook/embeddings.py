@@ -37,12 +37,20 @@ def sinusoids(length, width):
 
 
 class SinusoidalPositions(keras.layers.Layer):
-    """Adds the sinusoid of its position to every vector; nothing is learned."""
+    """Adds the sinusoid of its position to every vector; nothing is learned.
+
+    It is `sinusoids`, computed for whatever length comes.
+    """
 
     def call(self, vectors):
         """Returns `vectors`, `(B, S, D)`, plus the table's first S rows."""
-        table = sinusoids(vectors.shape[1], vectors.shape[2])  # (S, D)
-        return vectors + ops.convert_to_tensor(table, dtype=vectors.dtype)
+        length, width = ops.shape(vectors)[1], vectors.shape[2]
+        periods = 10_000.0 ** (np.arange(0, width, 2) / width)  # (D / 2,)
+        positions = ops.arange(length, dtype="float32")[:, None]  # (S, 1)
+        angles = positions / periods.astype("float32")  # (S, D / 2)
+        table = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+        table = ops.reshape(table, (-1, width))  # (S, D / 2, 2) -> (S, D)
+        return vectors + ops.cast(table, vectors.dtype)
 
 
 class LearnedPositions(keras.layers.Layer):

@@ -127,12 +127,20 @@ def describe() -> dict[str, str]:
     keras = load_keras()
     backend = keras.backend.backend()
     return {
-        "bertbook": metadata.version("bertbook"),
+        "bertbook": own_version(),
         "keras": keras.__version__,
         "backend": backend,
         "backend_version": metadata.version(backend),
         "device": device_name(),
     }
+
+
+def own_version() -> str:
+    """Returns the version of bertbook, "not installed" from a bare folder."""
+    try:
+        return metadata.version("bertbook")
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def device_name() -> str:

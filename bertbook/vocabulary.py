@@ -49,7 +49,7 @@ def number_pieces(pieces: Sequence[str]) -> dict[str, int]:
         ValueError: `pieces` has no order, one of them is no piece or stands
             twice, or a special token is missing.
     """
-    if not isinstance(pieces, Sequence):
+    if isinstance(pieces, str) or not isinstance(pieces, Sequence):
         raise ValueError(
             "`vocabulary` must be a list of pieces in the order of their ids. "
             f"Received: {type(pieces).__name__}."
@@ -225,7 +225,7 @@ def _check_is_berts(stored: Mapping[str, Any], path: Path) -> None:
     """Raises where a tokenizer.json is damaged, or not one of BERT's."""
     for (part, key), expected in BERT_PARTS.items():
         settings = stored.get(part)
-        received = settings.get(key) if isinstance(settings, dict) else settings
+        received = settings.get(key) if isinstance(settings, dict) else None
         if received != expected:
             raise ValueError(
                 f"{path}: `{key}` of `{part}` must be {expected!r}. "

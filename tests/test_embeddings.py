@@ -75,6 +75,16 @@ def test_positions_are_added_row_by_row():
     np.testing.assert_array_equal(received[1], table[:S])
 
 
+def test_sinusoidal_positions_take_any_length():
+    layer = SinusoidalPositions()
+    open_length = keras.Input((None, D))
+    model = keras.Model(open_length, layer(open_length))
+    for length in (3, 600):
+        vectors = np.zeros((1, length, D), "float32")
+        received = ops.convert_to_numpy(model(vectors))[0]
+        np.testing.assert_allclose(received, sinusoids(length, D), atol=1e-4)
+
+
 def test_same_id_at_another_position_is_another_vector(layer):
     ids = np.full((1, S), 3)
     vectors = ops.convert_to_numpy(layer(ids, np.zeros_like(ids)))[0]
