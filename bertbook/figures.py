@@ -102,7 +102,7 @@ class Picture:
         with book_style():
             for text in figure.findobj(_is_text):
                 text.set_text(printable(text.get_text()))
-            for _ in range(3 if figure.get_layout_engine() else 0):
+            for _ in range(2 if figure.get_layout_engine() else 0):
                 figure.draw_without_rendering()  # places everything, better
             figure.set_layout_engine("none")  # and keeps it there
 
@@ -247,6 +247,11 @@ def share(part, whole):
     return "< 0.1%" if text == "0.0%" and part else text
 
 
+def _counted(count, thing):
+    """Writes a number of things: "1 row", "2 rows"."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 @functools.lru_cache
 def _glyphs():
     """Returns the code points that the book's font can draw."""
@@ -268,13 +273,14 @@ def _is_text(artist):
     return hasattr(artist, "set_fontsize") and hasattr(artist, "set_text")
 
 
+@functools.lru_cache(maxsize=4096)
 def text_width(text, size):
     """Returns the inches that the widest line of a text takes."""
     from matplotlib.textpath import TextPath
 
     lines = [line for line in printable(text).split("\n") if line.strip()]
-    paths = [TextPath((0, 0), line, size) for line in lines]
-    return max((p.get_extents().x1 for p in paths), default=0.0) / 72
+    ends = [TextPath((0, 0), line, size).vertices[:, 0] for line in lines]
+    return max((end.max() for end in ends), default=0.0) / 72
 
 
 def color_map(diverging=False):
@@ -458,9 +464,11 @@ def _matrix_alt(values, visible, rows, columns):
     row, column = np.unravel_index(high, values.shape)
     row = row + 1 if rows is None else repr(rows[row])
     column = column + 1 if columns is None else repr(columns[column])
-    hidden = f"; {(~visible).sum()} cells are hidden" * (not visible.all())
+    unseen = _counted((~visible).sum(), "hidden cell")
+    hidden = "" if visible.all() else f"; {unseen}"
     return (
-        f"heat map of {values.shape[0]} rows and {values.shape[1]} columns, "
+        f"heat map of {_counted(values.shape[0], 'row')} and "
+        f"{_counted(values.shape[1], 'column')}, "
         f"values from {texts.flat[low]} to {texts.flat[high]}, the largest "
         f"in row {row}, column {column}{hidden}."
     )
@@ -502,7 +510,9 @@ def heat_maps(panels, labels=None, title="", alt=None, columns=4):
         axes.set_axis_off()
     figure.colorbar(image, ax=list(grid), shrink=0.8, pad=0.02, aspect=25)
     text = ", ".join(f"{name} up to {v.max():.2f}" for name, v in panels)
-    text = f"{title or 'Matrices'}: {len(panels)} heat maps; {text}."
+    text = (
+        f"{title or 'Matrices'}: {_counted(len(panels), 'heat map')}; {text}."
+    )
     return Picture(figure, alt or text)
 
 

@@ -1,5 +1,6 @@
 """Boxes and arrows: what they say, and that sizes come from configs."""
 
+import functools
 import re
 
 import matplotlib
@@ -8,6 +9,7 @@ import pytest
 
 from bertbook import diagrams
 from bertbook.config import BertConfig
+from bertbook.figures import book_style
 from bertbook.names import count_parameters, encoder_shapes
 
 TOKENS = ["[CLS]", "hello", ",", "world", "[SEP]"]
@@ -41,13 +43,18 @@ DRAWN = {
     "stacks": lambda: diagrams.stacks({"base": BASE, "large": LARGE}),
     "cut": lambda: diagrams.transformer_cut(),
 }
-cases = pytest.mark.parametrize("draw", DRAWN.values(), ids=DRAWN)
+cases = pytest.mark.parametrize("name", DRAWN)
+
+
+@functools.cache
+def drawn(name):
+    """Returns one of the pictures, drawn once for all tests."""
+    return DRAWN[name]()
 
 
 def texts(picture):
     """Returns every text of a diagram, with its box in inches."""
     (axes,) = picture.figure.axes
-    picture.figure.draw_without_rendering()
     return [
         (text.get_text(), text.get_window_extent().padded(-1.5))
         for text in axes.texts
@@ -60,8 +67,8 @@ def words(picture):
 
 
 @cases
-def test_a_diagram_has_an_image_and_words(draw):
-    picture = draw()
+def test_a_diagram_has_an_image_and_words(name):
+    picture = drawn(name)
     data, _ = picture._repr_mimebundle_()
     assert data["image/png"].startswith(b"\x89PNG")
     assert len(data["image/png"]) > 5_000
@@ -70,32 +77,33 @@ def test_a_diagram_has_an_image_and_words(draw):
 
 
 @cases
-def test_bytes_depend_on_nothing_else(draw):
-    first = draw()
+def test_bytes_depend_on_nothing_else(name):
+    first = drawn(name)
     assert first.png() == first.png()
     with matplotlib.rc_context({"font.size": 20, "text.usetex": True}):
-        assert draw().png() == first.png()
+        assert DRAWN[name]().png() == first.png()
 
 
 @cases
-def test_nothing_is_cut_off(draw):
-    figure = draw().figure
-    page, drawn = figure.get_size_inches(), figure.get_tightbbox()
-    assert (drawn.min > -0.01).all()
-    assert (drawn.max < page + 0.01).all()
+def test_nothing_is_cut_off(name):
+    figure = drawn(name).figure
+    with book_style():
+        page, box = figure.get_size_inches(), figure.get_tightbbox()
+    assert (box.min > -0.01).all()
+    assert (box.max < page + 0.01).all()
 
 
 @cases
-def test_no_text_lies_on_another(draw):
-    found = texts(draw())
+def test_no_text_lies_on_another(name):
+    found = texts(drawn(name))
     for i, (one, box) in enumerate(found):
         for other, its_box in found[i + 1 :]:
             assert not box.overlaps(its_box), (one, other)
 
 
 @cases
-def test_every_text_can_be_read(draw):
-    (axes,) = draw().figure.axes
+def test_every_text_can_be_read(name):
+    (axes,) = drawn(name).figure.axes
     assert min(text.get_fontsize() for text in axes.texts) >= 6
 
 
