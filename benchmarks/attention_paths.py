@@ -10,7 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path[0] = str(Path(__file__).parent.parent)  # `tokenize.py` would hide
+# the standard module of that name.
 os.environ["KERAS_BACKEND"] = "jax"
 
 import numpy as np
@@ -33,9 +34,10 @@ def main():
     for length in (128, 512):
         batch = draw_batch(length)
         check_same(einsum, fused, batch)
-        results[f"fused against einsum, 8 x {length}"] = turns.in_turns(
+        name = f"fused against einsum, 8 x {length}"
+        results |= turns.in_turns(
             lambda batch=batch: fused.predict_on_batch(batch),
-            lambda batch=batch: einsum.predict_on_batch(batch),
+            {name: lambda batch=batch: einsum.predict_on_batch(batch)},
         )
     for name, result in results.items():
         turns.report(name, result)

@@ -1,7 +1,7 @@
 """How fast is our encoder beside KerasHub's, with the same weights?
 
-    python benchmarks/encoder.py                          # TensorFlow with XLA
-    KERAS_BACKEND=jax python benchmarks/encoder.py        # JAX
+    python benchmarks/encoder.py [fixed] [mixed]      # TensorFlow with XLA
+    KERAS_BACKEND=jax python benchmarks/encoder.py    # JAX
 
 Base size, float32. First a fixed shape, 8 rows of 128 tokens. Then real texts
 of mixed length, 256 sentences and 256 paragraphs cut at 384 tokens, in the
@@ -14,7 +14,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path[0] = str(Path(__file__).parent.parent)  # `tokenize.py` would hide
+# the standard module of that name.
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import numpy as np
@@ -27,7 +28,7 @@ ROWS, CUT = 32, 384
 
 
 def main():
-    """Runs both comparisons and keeps the result."""
+    """Runs both comparisons, or those named as arguments, and keeps them."""
     bb.setup()
     import keras
     import keras_hub
@@ -40,13 +41,14 @@ def main():
     encoder.tokenizer = tokenizer
     for model in (encoder, backbone):
         model.compile(jit_compile=True)
-    results = {"fixed 8 x 128": compare_fixed(encoder, backbone)}
-    results |= compare_mixed(encoder, backbone)
-    for name, result in results.items():
-        turns.report(name, result)
+    comparisons = {"fixed": compare_fixed, "mixed": compare_mixed}
     backend = keras.backend.backend()
-    packages = ["bertbook", "keras", "keras-hub", backend]
-    turns.save(f"encoder_{backend}", results, packages)
+    for name in sys.argv[1:] or comparisons:
+        results = comparisons[name](encoder, backbone)
+        for title, result in results.items():
+            turns.report(title, result)
+        packages = ["bertbook", "keras", "keras-hub", backend]
+        turns.save(f"encoder_{name}_{backend}", results, packages)
 
 
 def compare_fixed(encoder, backbone):
@@ -66,7 +68,7 @@ def compare_fixed(encoder, backbone):
     )
     return turns.in_turns(
         lambda: encoder.predict_on_batch(batch),
-        lambda: backbone.predict_on_batch(rename(batch)),
+        {"fixed 8 x 128": lambda: backbone.predict_on_batch(rename(batch))},
         pairs=25,
     )
 
@@ -75,28 +77,33 @@ def compare_mixed(encoder, backbone):
     """Times 512 texts of mixed length, in buckets and padded."""
     lines = texts.sentences(256) + texts.paragraphs(256)
     batch = encoder.tokenizer(lines, max_length=CUT)
+    peers = {
+        "mixed, peer padded to the longest of all": lambda _: CUT,
+        "mixed, peer padded to its batch's longest": max,
+    }
+    kept = {}
 
     def ours():
-        return encoder.embed_texts(lines, max_length=CUT, batch_size=ROWS)
+        kept["ours"] = encoder.embed_texts(
+            lines, max_length=CUT, batch_size=ROWS
+        )
 
-    def padded_to_longest():
-        return embed_padded(backbone, batch, lambda lengths: CUT)
+    def run(name, choose):
+        kept[name] = embed_padded(backbone, batch, choose)
 
-    def padded_by_batch():
-        return embed_padded(backbone, batch, max)
-
-    for theirs in (padded_to_longest, padded_by_batch):
-        difference = np.abs(ours() - theirs()).max()
+    results = turns.in_turns(
+        ours,
+        {
+            name: lambda name=name, choose=choose: run(name, choose)
+            for name, choose in peers.items()
+        },
+    )
+    for name in peers:
+        difference = np.abs(kept["ours"] - kept[name]).max()
+        results[name]["largest_difference"] = float(f"{difference:.1e}")
         if difference > 1e-5:
             raise ValueError(f"The vectors differ. Received: {difference}.")
-    return {
-        "mixed, peer padded to the longest of all": turns.in_turns(
-            ours, padded_to_longest
-        ),
-        "mixed, peer padded to its batch's longest": turns.in_turns(
-            ours, padded_by_batch
-        ),
-    }
+    return results
 
 
 def embed_padded(backbone, batch, choose):

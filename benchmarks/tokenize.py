@@ -42,7 +42,7 @@ def main():
             for call in calls:
                 [row.ids for row in bare.encode_batch(call)]
 
-        results[name] = turns.in_turns(ours, theirs)
+        results |= turns.in_turns(ours, {name: theirs})
         turns.report(name, results[name])
         results[f"{name}, Python engine"] = time_python(tokenizer, lines)
     turns.save("tokenize", results, ["bertbook", "tokenizers"])

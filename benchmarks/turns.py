@@ -12,39 +12,44 @@ RESULTS = Path(__file__).parent / "results"
 PAIRS = 9
 
 
-def in_turns(ours, theirs, pairs=PAIRS):
-    """Runs two functions in turns and returns the ratios of their times.
+def in_turns(ours, peers, pairs=PAIRS):
+    """Runs us and the peers in turns and returns the ratios of the times.
 
-    Each pair runs both, in changing order; both run once before, unmeasured.
+    Every round runs each of them once, in changing order; all run once
+    before, unmeasured.
 
     Args:
         ours: A function without arguments.
-        theirs: Another one that does the same work.
-        pairs: How many pairs to measure.
+        peers: A dict of functions that do the same work.
+        pairs: How many rounds to measure.
 
     Returns:
-        A dict: `median`, `low` and `high` of theirs / ours (above 1: we are
-        faster), and the median seconds of each.
+        For each peer a dict: `median`, `low` and `high` of its time over ours
+        (above 1: we are faster), and the median seconds of both.
     """
-    ours(), theirs()
-    times = {"ours": [], "theirs": []}
+    functions = {"ours": ours, **peers}
+    for function in functions.values():
+        function()
+    times = {name: [] for name in functions}
     for number in range(pairs):
-        order = [("ours", ours), ("theirs", theirs)]
-        for name, function in order if number % 2 else order[::-1]:
+        order = list(functions)
+        for name in order if number % 2 else reversed(order):
             start = time.perf_counter()
-            function()
+            functions[name]()
             times[name].append(time.perf_counter() - start)
-    ratios = [
-        theirs / ours
-        for ours, theirs in zip(times["ours"], times["theirs"], strict=True)
-    ]
+    return {name: _ratios(times["ours"], times[name]) for name in peers}
+
+
+def _ratios(ours, theirs):
+    """Returns the median and the range of the ratios of two lists."""
+    ratios = [b / a for a, b in zip(ours, theirs, strict=True)]
     return {
         "median": round(statistics.median(ratios), 3),
         "low": round(min(ratios), 3),
         "high": round(max(ratios), 3),
-        "pairs": pairs,
-        "seconds_ours": round(statistics.median(times["ours"]), 4),
-        "seconds_theirs": round(statistics.median(times["theirs"]), 4),
+        "pairs": len(ratios),
+        "seconds_ours": round(statistics.median(ours), 4),
+        "seconds_theirs": round(statistics.median(theirs), 4),
     }
 
 

@@ -17,7 +17,8 @@ from importlib import resources
 
 import numpy as np
 
-from bertbook.figures import COLORS, heat_map
+from bertbook.drawing import COLORS
+from bertbook.matrices import heat_map
 
 MOST_TOKENS = 128  # on one side
 PICTURE_COLORS = 64

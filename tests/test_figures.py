@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from bertbook import figures
+from bertbook import drawing, figures, matrices
 from bertbook.config import BertConfig
 from bertbook.names import count_parameters
 
@@ -112,15 +112,15 @@ def test_bytes_depend_on_nothing_else(name):
 @cases
 def test_nothing_is_cut_off(name):
     figure = drawn(name).figure
-    with figures.book_style():
+    with drawing.book_style():
         page, box = figure.get_size_inches(), figure.get_tightbbox()
-    assert (box.min > -0.5 / figures.DPI).all()
-    assert (box.max < page + 0.5 / figures.DPI).all()
+    assert (box.min > -0.5 / drawing.DPI).all()
+    assert (box.max < page + 0.5 / drawing.DPI).all()
 
 
 @cases
 def test_pages_have_one_width(name):
-    assert drawn(name).figure.get_size_inches()[0] == figures.WIDTH
+    assert drawn(name).figure.get_size_inches()[0] == drawing.WIDTH
 
 
 def test_bytes_are_the_same_in_another_process():
@@ -191,11 +191,11 @@ def test_labels_of_tokens_do_not_overlap(size):
 
 def test_numbers_are_written_alike():
     whole = np.array([[1.0, -0.0], [12_000.0, 3.0]])
-    assert figures.same_digits(whole).tolist() == [
+    assert drawing.same_digits(whole).tolist() == [
         ["1", "0"],
         ["12,000", "3"],
     ]
-    assert figures.same_digits(np.array([0.5, 2])).tolist() == ["0.50", "2.00"]
+    assert drawing.same_digits(np.array([0.5, 2])).tolist() == ["0.50", "2.00"]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_numbers_are_written_alike():
     [(109_482_240, "109,482,240"), (0.123456, "0.123"), (1234.5, "1,234")],
 )
 def test_numbers_are_readable(value, text):
-    assert figures.readable(value) == text
+    assert drawing.readable(value) == text
 
 
 def test_dollars_and_unknown_characters_are_texts():
@@ -218,7 +218,7 @@ def test_dollars_and_unknown_characters_are_texts():
 
 def test_colors_tell_things_apart():
     def gray(key):
-        red, green, blue = figures.tint(key, 1.0)
+        red, green, blue = drawing.tint(key, 1.0)
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
     assert len(set(figures.COLORS.values())) == len(figures.COLORS) == 15
@@ -228,7 +228,7 @@ def test_colors_tell_things_apart():
 
 
 def test_darker_is_more_in_gray():
-    colors = figures.color_map()(np.linspace(0, 1, 50))[:, :3]
+    colors = matrices.color_map()(np.linspace(0, 1, 50))[:, :3]
     assert (np.diff(colors @ [0.299, 0.587, 0.114]) < 0).all()
 
 

@@ -14,7 +14,7 @@ pytest.importorskip("matplotlib", reason="needs matplotlib: the pictures")
 from bertbook import viewers
 from bertbook.config import BertConfig
 from bertbook.encoder import BertEncoder
-from bertbook.figures import COLORS
+from bertbook.drawing import COLORS
 from bertbook.tokenizer import Tokenizer
 from bertbook.viewers import (
     AttentionViewer,
