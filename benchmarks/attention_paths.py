@@ -10,8 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).parent.parent)  # `tokenize.py` would hide
-# the standard module of that name.
+# Not this file's folder, whose `tokenize` would hide the standard module.
+sys.path[0] = str(Path(__file__).parent.parent)
 os.environ["KERAS_BACKEND"] = "jax"
 
 import numpy as np

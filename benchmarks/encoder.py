@@ -14,8 +14,8 @@ import os
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).parent.parent)  # `tokenize.py` would hide
-# the standard module of that name.
+# Not this file's folder, whose `tokenize` would hide the standard module.
+sys.path[0] = str(Path(__file__).parent.parent)
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import numpy as np
@@ -107,7 +107,7 @@ def compare_mixed(encoder, backbone):
 
 
 def embed_padded(backbone, batch, choose):
-    """Returns the mean vector of each text, batches in the order of the file."""
+    """Returns the mean vector of each text, batches in the file's order."""
     vectors = []
     lengths = batch["attention_mask"].sum(axis=1)
     for start in range(0, len(lengths), ROWS):

@@ -14,10 +14,10 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).parent.parent)  # not this file's folder: it
 # would hide the standard module `tokenize`.
 
-from tokenizers import BertWordPieceTokenizer  # noqa: E402
+from tokenizers import BertWordPieceTokenizer
 
-import bertbook as bb  # noqa: E402
-from benchmarks import texts, turns  # noqa: E402
+import bertbook as bb
+from benchmarks import texts, turns
 
 ROWS = 512
 

@@ -9,7 +9,7 @@ import pytest
 
 from bertbook import diagrams, sheets
 from bertbook.config import BertConfig
-from bertbook.drawing import book_style
+from bertbook.drawing import INK, book_style
 from bertbook.names import count_parameters, encoder_shapes
 
 TOKENS = ["[CLS]", "hello", ",", "world", "[SEP]"]
@@ -228,7 +228,7 @@ def test_the_decoder_is_grey():
     axes = diagrams.transformer_cut().figure.axes[0]
     inks = {text.get_text(): text.get_color() for text in axes.texts}
     assert inks["linear"] == sheets.FAINT
-    assert inks["multi-head attention"] == diagrams.INK
+    assert inks["multi-head attention"] == INK
 
 
 @pytest.mark.parametrize(
