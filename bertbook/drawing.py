@@ -17,17 +17,9 @@ import numpy as np
 from bertbook.config import BertConfig
 
 WIDTH = 7.0  # inches, every picture
-
-
 DPI = 110
-
-
 INK = "#22262B"  # text and lines
-
-
 PAPER = "#FFFFFF"
-
-
 COLORS = {
     "token": "#0072B2",
     "segment": "#E69F00",
@@ -45,8 +37,6 @@ COLORS = {
     "output": "#882255",
     "muted": "#B4BAC2",
 }
-
-
 STYLE = {
     "axes.axisbelow": True,
     "axes.edgecolor": INK,

@@ -41,8 +41,6 @@ __all__ = [
 
 # For things without a color of their own; neighbours differ in gray too.
 SERIES = ("token", "segment", "value", "attention", "query", "position")
-
-
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 
 

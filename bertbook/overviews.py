@@ -17,8 +17,6 @@ HOPS = {
     "model": "vectors, logits",
     "loss": "one number",
 }
-
-
 # What `encoder_map` can point at: below which x, up to which y.
 HIGHLIGHTS = {
     "tokens": (0.43, 1.25),
@@ -29,8 +27,6 @@ HIGHLIGHTS = {
     "feed_forward": (5.1, 0.9),
     "add_norm": (4.44, 0.9),
 }
-
-
 # Its boxes: x, y, width, height, text, color, highlights that show them.
 MAP = (
     (4.4, 1.5, 3.36, 2.0, "", "block", "block"),

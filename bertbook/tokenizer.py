@@ -11,12 +11,10 @@ equally long).
 """
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +23,14 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from bertbook import wordpiece
 from bertbook.locations import find_folder
+from bertbook.text_checks import (
+    check_max_length,
+    check_rows,
+    check_switch,
+    check_text,
+    checked_lines,
+    is_integer,
+)
 from bertbook.vocabulary import (
     SPECIAL_TOKENS,
     has_capitals,
@@ -92,10 +98,10 @@ class Tokenizer:
                 f"`engine` must be one of {', '.join(ENGINES)}. "
                 f"Received: {engine!r}."
             )
-        _check_switch(lowercase, "lowercase")
-        _check_switch(strip_accents is None or strip_accents, "strip_accents")
-        _check_switch(split_cjk, "split_cjk")
-        if not _is_integer(max_word_length) or max_word_length < 1:
+        check_switch(lowercase, "lowercase")
+        check_switch(strip_accents is None or strip_accents, "strip_accents")
+        check_switch(split_cjk, "split_cjk")
+        if not is_integer(max_word_length) or max_word_length < 1:
             raise ValueError(
                 "`max_word_length` must be an integer >= 1. "
                 f"Received: {max_word_length!r}."
@@ -205,13 +211,13 @@ class Tokenizer:
                 something else than strings, or `vocab_size` does not hold the
                 special tokens and every character.
         """
-        _check_switch(lowercase, "lowercase")
-        _check_text(alphabet, "alphabet")
-        if not _is_integer(vocab_size):
+        check_switch(lowercase, "lowercase")
+        check_text(alphabet, "alphabet")
+        if not is_integer(vocab_size):
             raise ValueError(
                 f"`vocab_size` must be an integer. Received: {vocab_size!r}."
             )
-        counts = wordpiece.count_words(_checked_lines(lines), lowercase)
+        counts = wordpiece.count_words(checked_lines(lines), lowercase)
         pieces = train_pieces(counts, vocab_size, alphabet)
         return cls(pieces, lowercase=lowercase, engine=engine)
 
@@ -252,10 +258,10 @@ class Tokenizer:
             ValueError: A text is not a string or holds a lone surrogate, or
                 `max_length` leaves no room for the texts.
         """
-        _check_text(text, "text")
+        check_text(text, "text")
         if pair is not None:
-            _check_text(pair, "pair")
-        max_length = _check_max_length(max_length, pair is not None)
+            check_text(pair, "pair")
+        max_length = check_max_length(max_length, pair is not None)
         if self.engine == "python":
             return self._encode_in_python(text, pair, max_length)
         encoded = self._rust(max_length).encode(text, pair)
@@ -294,8 +300,8 @@ class Tokenizer:
             ValueError: The batch is empty, the two lists differ in length, a
                 row is not a string, or an option is unknown.
         """
-        texts, pairs = _check_batch(texts, pairs)
-        max_length = _check_max_length(max_length, pairs is not None)
+        texts, pairs = check_rows(texts, pairs)
+        max_length = check_max_length(max_length, pairs is not None)
         if padding not in ("longest", "max_length"):
             raise ValueError(
                 '`padding` must be "longest" or "max_length". '
@@ -330,7 +336,7 @@ class Tokenizer:
         """
         ids = list(ids)
         for i in ids:
-            if not _is_integer(i) or not 0 <= i < len(self):
+            if not is_integer(i) or not 0 <= i < len(self):
                 raise ValueError(
                     f"`ids` must hold integers in [0, {len(self)}). "
                     f"Received: {i!r}."
@@ -453,93 +459,3 @@ def longest_first(lengths: Sequence[int], room: int) -> list[int]:
 def _flatten(rows) -> np.ndarray:
     """Joins the rows of a ragged list."""
     return np.fromiter(chain.from_iterable(rows), "int32")
-
-
-def _check_text(text, name: str) -> None:
-    """Refuses what is not a string of whole characters."""
-    if not isinstance(text, str):
-        raise ValueError(
-            f"`{name}` must be a string. Received: {type(text).__name__}."
-        )
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"`{name}` must not hold a lone surrogate. Received: "
-            f"{text[error.start]!r} at index {error.start}."
-        ) from None
-
-
-def _checked_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines of a text; refuses one that is not a string."""
-    if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
-        raise ValueError(
-            "`lines` must be a list of strings, an open file or the like. "
-            f"Received: {type(lines).__name__}."
-        )
-    for number, line in enumerate(lines):
-        _check_text(line, f"lines[{number}]")
-        yield line
-
-
-def _check_batch(texts, pairs) -> tuple[list[str], list[str] | None]:
-    """Returns the columns of a batch as lists.
-
-    Refuses an empty batch, columns of different length, and rows that are not
-    texts.
-    """
-    texts = _check_column(texts, "texts")
-    if not texts:
-        raise ValueError("`texts` must hold at least one text. Received: none.")
-    if pairs is None:
-        return texts, None
-    pairs = _check_column(pairs, "pairs")
-    if len(pairs) != len(texts):
-        raise ValueError(
-            "`pairs` must be as long as `texts`. Received: "
-            f"{len(pairs)} and {len(texts)}."
-        )
-    return texts, pairs
-
-
-def _check_column(rows, name: str) -> list[str]:
-    """Returns a list, an array or a column of a table as a list of texts."""
-    no_column = isinstance(rows, str | bytes | Mapping | Set)
-    if no_column or not hasattr(rows, "__len__") or _rank(rows) != 1:
-        raise ValueError(
-            f"`{name}` must be a list of strings. Received: "
-            f"{type(rows).__name__}; `encode` takes a single text."
-        )
-    rows = list(rows)
-    for number, text in enumerate(rows):
-        _check_text(text, f"{name}[{number}]")
-    return rows
-
-
-def _rank(rows) -> int:
-    """Returns the number of axes: a list has one, a table two."""
-    return getattr(rows, "ndim", 1)
-
-
-def _check_max_length(max_length: int | None, has_pair: bool) -> int | None:
-    """Returns a length that the Rust library takes; None stays None."""
-    least = 5 if has_pair else 3
-    if max_length is None:
-        return None
-    if not _is_integer(max_length) or max_length < least:
-        raise ValueError(
-            f"`max_length` must be an integer >= {least}, room for [CLS], "
-            f"[SEP] and a piece of each text. Received: {max_length!r}."
-        )
-    return min(int(max_length), sys.maxsize)
-
-
-def _check_switch(value, name: str) -> None:
-    if not isinstance(value, bool):
-        raise ValueError(
-            f"`{name}` must be True or False. Received: {value!r}."
-        )
-
-
-def _is_integer(value) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)

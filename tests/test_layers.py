@@ -7,7 +7,15 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "bertbook"
 LAYERS = [
-    {"config", "wordpiece", "merges", "vocabulary", "locations", "runtime"},
+    {
+        "config",
+        "locations",
+        "merges",
+        "runtime",
+        "text_checks",
+        "vocabulary",
+        "wordpiece",
+    },
     {"names"},
     {"checkpoints", "tokenizer", "batching", "attention", "embeddings"},
     {"forward_pass", "pretrained"},
@@ -20,6 +28,7 @@ LAYERS = [
     {"matrices", "sheets"},
     {"figures", "overviews"},
     {"diagrams"},
+    {"viewer_data"},
     {"viewers"},
     {"cli"},
 ]

@@ -264,10 +264,11 @@ SCRIPTS = {
 
 
 @engines
+@pytest.mark.parametrize("strip_accents", [None, True, False])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_scripts_match_the_peer(script, case, engine):
-    rust, python, peer = three(CASES[case])
+def test_scripts_match_the_peer(script, case, strip_accents, engine):
+    rust, python, peer = three(CASES[case], strip_accents)
     ours = rust if engine == "rust" else python
     text = SCRIPTS[script]
     expected = texts.as_tuple(encode_by_peer(peer, text))

@@ -11,10 +11,10 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: the pictures")
 
-from bertbook import viewers
+from bertbook import viewer_data, viewers
 from bertbook.config import BertConfig
-from bertbook.encoder import BertEncoder
 from bertbook.drawing import COLORS
+from bertbook.encoder import BertEncoder
 from bertbook.tokenizer import Tokenizer
 from bertbook.viewers import (
     AttentionViewer,
@@ -290,7 +290,7 @@ def test_the_form_changes_at_the_limit(heads):
     weights = soft(1, heads, 64, 64)
     _, data = payload(AttentionViewer(["x"] * 64, weights).to_html())
     assert isinstance(data["values"], list) == (heads == 1)
-    assert viewers.MOST_LISTED == 64 * 64
+    assert viewer_data.MOST_LISTED == 64 * 64
 
 
 def test_a_single_weight_is_in_its_place():

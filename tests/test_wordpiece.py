@@ -92,6 +92,8 @@ def test_accents_and_case_are_two_switches():
     assert joined(lowercase=False, strip_accents=True) == "El  中 "
     assert joined(lowercase=True, strip_accents=False) == "él  中 "
     assert joined(split_cjk=False) == "el 中"
+    grown = clean("İ", lowercase=True, strip_accents=False)
+    assert grown == [("i", 0), ("\u0307", 0)]
 
 
 def test_offset_counts_from_the_start_of_the_whole_text():

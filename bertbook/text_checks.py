@@ -1,0 +1,100 @@
+"""What a tokenizer refuses: texts that are none, and options without sense.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Set
+from numbers import Integral
+
+
+def check_text(text, name: str) -> None:
+    """Refuses what is not a string of whole characters."""
+    if not isinstance(text, str):
+        raise ValueError(
+            f"`{name}` must be a string. Received: {type(text).__name__}."
+        )
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"`{name}` must not hold a lone surrogate. Received: "
+            f"{text[error.start]!r} at index {error.start}."
+        ) from None
+
+
+def checked_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the lines of a text; refuses one that is not a string."""
+    if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
+        raise ValueError(
+            "`lines` must be a list of strings, an open file or the like. "
+            f"Received: {type(lines).__name__}."
+        )
+    for number, line in enumerate(lines):
+        check_text(line, f"lines[{number}]")
+        yield line
+
+
+def check_rows(texts, pairs) -> tuple[list[str], list[str] | None]:
+    """Returns the columns of a batch as lists.
+
+    Refuses an empty batch, columns of different length, and rows that are not
+    texts.
+    """
+    texts = check_column(texts, "texts")
+    if not texts:
+        raise ValueError("`texts` must hold at least one text. Received: none.")
+    if pairs is None:
+        return texts, None
+    pairs = check_column(pairs, "pairs")
+    if len(pairs) != len(texts):
+        raise ValueError(
+            "`pairs` must be as long as `texts`. Received: "
+            f"{len(pairs)} and {len(texts)}."
+        )
+    return texts, pairs
+
+
+def check_column(rows, name: str) -> list[str]:
+    """Returns a list, an array or a column of a table as a list of texts."""
+    no_column = isinstance(rows, str | bytes | Mapping | Set)
+    if no_column or not hasattr(rows, "__len__") or _rank(rows) != 1:
+        raise ValueError(
+            f"`{name}` must be a list of strings. Received: "
+            f"{type(rows).__name__}; `encode` takes a single text."
+        )
+    rows = list(rows)
+    for number, text in enumerate(rows):
+        check_text(text, f"{name}[{number}]")
+    return rows
+
+
+def _rank(rows) -> int:
+    """Returns the number of axes: a list has one, a table two."""
+    return getattr(rows, "ndim", 1)
+
+
+def check_max_length(max_length: int | None, has_pair: bool) -> int | None:
+    """Returns a length that the Rust library takes; None stays None."""
+    least = 5 if has_pair else 3
+    if max_length is None:
+        return None
+    if not is_integer(max_length) or max_length < least:
+        raise ValueError(
+            f"`max_length` must be an integer >= {least}, room for [CLS], "
+            f"[SEP] and a piece of each text. Received: {max_length!r}."
+        )
+    return min(int(max_length), sys.maxsize)
+
+
+def check_switch(value, name: str) -> None:
+    """Refuses what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ValueError(
+            f"`{name}` must be True or False. Received: {value!r}."
+        )
+
+
+def is_integer(value) -> bool:
+    """Returns whether a value is a whole number; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
