@@ -25,6 +25,7 @@ from benchmarks import texts, turns
 from bertbook import batching
 
 ROWS, CUT = 32, 384
+MIXED_ROUNDS = 3  # each takes minutes, and the ratio is far from its bound
 
 
 def main():
@@ -97,6 +98,7 @@ def compare_mixed(encoder, backbone):
             name: lambda name=name, choose=choose: run(name, choose)
             for name, choose in peers.items()
         },
+        MIXED_ROUNDS,
     )
     for name in peers:
         difference = np.abs(kept["ours"] - kept[name]).max()

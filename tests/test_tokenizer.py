@@ -468,6 +468,29 @@ def test_any_ids_can_be_decoded(ids):
         assert tokenizer.vocabulary[i].removeprefix("##").strip() in whole
 
 
+@random_tests
+@given(
+    st.sets(
+        st.sampled_from(["ab", "b", "##c", "é", "中", "\u0301", "[", "ba c"])
+    ),
+    st.lists(
+        st.sampled_from(["ab", "b", "abc", "##c", "é", "É", "中", "\u0301"])
+        | st.sampled_from(["[CLS]", "[", " ", "ba c", "\0", "x"]),
+        max_size=17,
+    ).map("".join),
+)
+def test_both_engines_keep_added_tokens_whole(added, text):
+    vocabulary = [*SPECIAL_TOKENS, "ab", "b", "##c", "é", "中", "\u0301", "["]
+    vocabulary += ["ba c", "a", "e", "x", "##b"]
+    encoded = [
+        Tokenizer(vocabulary, added_tokens=sorted(added), engine=engine).encode(
+            text
+        )
+        for engine in ENGINES
+    ]
+    assert encoded[0] == encoded[1]
+
+
 COLUMNS = {
     "tuple": tuple,
     "array of str": np.array,
