@@ -100,10 +100,13 @@ def bucketed(
         The numbers of the rows of one batch, and its length.
 
     Raises:
-        ValueError: `batch_size` is below 1, or a length is above `limit`.
+        ValueError: `batch_size` is no integer or below 1, or a length is
+            above `limit`.
     """
-    if batch_size < 1:
-        raise ValueError(f"`batch_size` must be >= 1. Received: {batch_size}.")
+    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
+        raise ValueError(
+            f"`batch_size` must be an integer >= 1. Received: {batch_size!r}."
+        )
     order = np.argsort(lengths, kind="stable")
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]

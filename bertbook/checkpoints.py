@@ -3,7 +3,6 @@
 Differences: none in the values; `names` is the table of names.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +12,13 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bertbook.config import BertConfig
+from bertbook.config import BertConfig, read_json
 from bertbook.locations import find_folder
 from bertbook.names import encoder_names, encoder_shapes
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+FLOATS = ("F64", "F32", "F16", "BF16")  # as safetensors calls them
 
 
 @dataclass
@@ -36,6 +36,9 @@ class Checkpoint:
 def read_checkpoint(name_or_dir: Any) -> Checkpoint:
     """Reads a checkpoint of any layout.
 
+    A folder that holds a checkpoint of Google and model.safetensors is read
+    as Hugging Face's: so it is after `save_pretrained` wrote into it.
+
     Args:
         name_or_dir: A shipped name, a folder, "hf://org/name",
             "keras://preset", or a KerasHub `BertBackbone`.
@@ -51,15 +54,18 @@ def read_checkpoint(name_or_dir: Any) -> Checkpoint:
     if str(name_or_dir).startswith("keras://"):
         return read_keras_hub(str(name_or_dir).removeprefix("keras://"))
     folder = find_folder(name_or_dir)
+    has_config = (folder / "config.json").is_file()
+    if has_config and "class_name" in read_json(folder / "config.json"):
+        return read_keras_hub(str(folder))  # what Keras serialized
+    if has_config and _has_safetensors(folder):
+        return read_hugging_face(folder)
     if (folder / "bert_config.json").is_file() and _google_prefix(folder):
         return read_google(folder)
-    if not (folder / "config.json").is_file():
+    if not has_config:
         raise FileNotFoundError(
             f"{folder} holds no config.json and no bert_config.json with a "
             "TensorFlow checkpoint."
         )
-    if "keras_hub" in (folder / "config.json").read_text(encoding="utf-8"):
-        return read_keras_hub(str(folder))
     return read_hugging_face(folder)
 
 
@@ -71,7 +77,8 @@ def read_hugging_face(folder: Path) -> Checkpoint:
 
     Raises:
         FileNotFoundError: There is no safetensors file.
-        ValueError: A file is damaged.
+        ValueError: A file is damaged, a tensor of the encoder stands twice,
+            or holds no floats, as in a quantized file.
     """
     config = BertConfig.from_json(folder / "config.json")
     table = {
@@ -79,14 +86,18 @@ def read_hugging_face(folder: Path) -> Checkpoint:
         for names in encoder_names(config.num_hidden_layers)
     }
     checkpoint = Checkpoint(config, {}, "Hugging Face", folder=folder)
-    for stored_name, array in _read_safetensors(folder):
+    for stored_name, file in _open_tensors(folder):
         name = _modern_name(stored_name)
-        if name in table:
-            ours = table[name]
-            array = array.T if ours.endswith("kernel") else array
-            checkpoint.arrays[ours] = array.astype("float32")
-        else:
+        if name not in table:
             checkpoint.skipped[stored_name] = _why_skipped(name)
+            continue
+        ours = table[name]
+        if ours in checkpoint.arrays:
+            raise ValueError(
+                f"{folder} must hold {ours} once. Received: {stored_name} too."
+            )
+        array = _read_floats(file, stored_name)
+        checkpoint.arrays[ours] = array.T if ours.endswith("kernel") else array
     return checkpoint
 
 
@@ -119,8 +130,9 @@ def read_google(folder: Path) -> Checkpoint:
                 checkpoint.arrays[table[name]] = array
             else:
                 checkpoint.skipped[name] = _why_skipped(name)
-    except tf.errors.OpError as error:
-        raise ValueError(f"{prefix} is damaged: {error.message}.") from error
+    except (tf.errors.OpError, IndexError) as error:  # IndexError: cut short
+        reason = getattr(error, "message", error)
+        raise ValueError(f"{prefix} is damaged: {reason}.") from error
     return checkpoint
 
 
@@ -131,7 +143,8 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
 
     Raises:
         ImportError: A preset without KerasHub.
-        ValueError: It is not a `BertBackbone`.
+        ValueError: It is not a `BertBackbone`, has more weights than one, or
+            its files cannot be read.
     """
     tokenizer = None
     if isinstance(backbone, str):
@@ -162,7 +175,13 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
     shapes = encoder_shapes(config)
     for weight in backbone.weights:
         array = np.asarray(weight, "float32")
-        ours = table[weight.path.removeprefix(f"{backbone.name}/")]
+        name = weight.path.removeprefix(f"{backbone.name}/")
+        if name not in table:
+            raise ValueError(
+                "A `BertBackbone` must be neither quantized nor extended. "
+                f"Received: one with {name}."
+            )
+        ours = table[name]
         checkpoint.arrays[ours] = array.reshape(shapes[ours])
     return checkpoint
 
@@ -175,7 +194,12 @@ def _open_preset(name: str) -> tuple[Any, dict[str, Any] | None]:
         raise ImportError(
             "A KerasHub preset needs KerasHub: `pip install keras-nlp`."
         ) from error
-    backbone = keras_hub.models.Backbone.from_preset(name)
+    try:
+        backbone = keras_hub.models.Backbone.from_preset(name)
+    except FileNotFoundError:
+        raise
+    except OSError as error:  # a file that was cut short, or no connection
+        raise ValueError(f"{name} cannot be read: {error}.") from error
     try:
         stored = keras_hub.models.BertTokenizer.from_preset(name)
     except (FileNotFoundError, ValueError):  # a preset of weights alone
@@ -212,34 +236,84 @@ def write_hugging_face(
     unfinished = folder / (WEIGHTS + ".part")
     safetensors.numpy.save_file(tensors, unfinished, metadata={"format": "pt"})
     unfinished.replace(folder / WEIGHTS)
-    config.to_json(folder / "config.json")
+    unfinished = folder / "config.json.part"
+    config.to_json(unfinished)
+    unfinished.replace(folder / "config.json")
 
 
-def _read_safetensors(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
-    """Yields every tensor of a folder, from one file or from its shards."""
-    for path in _weight_files(folder):
+def _open_tensors(folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yields the name of every tensor of a folder, and its open file.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+        ValueError: A file is damaged, or lacks what the index says.
+    """
+    for path, promised in _weight_files(folder).items():
         if not path.is_file():
             raise FileNotFoundError(f"No weights at {path}.")
         try:
             with safetensors.safe_open(path, "numpy") as file:
+                missing = promised - set(file.keys())
+                if missing:
+                    raise ValueError(
+                        f"{path} must hold what {INDEX} says. Missing: "
+                        f"{', '.join(sorted(missing))}."
+                    )
                 for name in file.keys():  # noqa: SIM118, it is no mapping
-                    yield name, file.get_tensor(name)
+                    yield name, file
         except safetensors.SafetensorError as error:
             raise ValueError(f"{path} is damaged: {error}.") from error
 
 
-def _weight_files(folder: Path) -> list[Path]:
+def _read_floats(file: Any, name: str) -> np.ndarray:
+    """Reads one tensor of an open safetensors file as float32."""
+    kind = file.get_slice(name).get_dtype()
+    if kind not in FLOATS:
+        raise ValueError(
+            f"{name} must hold floats of {', '.join(FLOATS)}; a quantized "
+            f"file is not read. Received: {kind}."
+        )
+    return file.get_tensor(name).astype("float32")
+
+
+def _has_safetensors(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in (WEIGHTS, INDEX))
+
+
+def _weight_files(folder: Path) -> dict[Path, set[str]]:
+    """Returns the files of a folder, and the tensors an index puts there.
+
+    Raises:
+        FileNotFoundError: There is no safetensors file.
+        ValueError: The index is damaged, or names a file outside the folder.
+    """
     if (folder / WEIGHTS).is_file():
-        return [folder / WEIGHTS]
+        return {folder / WEIGHTS: set()}
     if (folder / INDEX).is_file():
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-        return [
-            folder / name for name in sorted(set(index["weight_map"].values()))
-        ]
+        weight_map = read_json(folder / INDEX).get("weight_map")
+        _check_weight_map(weight_map, folder / INDEX)
+        files: dict[Path, set[str]] = {}
+        for name, file in sorted(weight_map.items()):
+            files.setdefault(folder / file, set()).add(name)
+        return files
     raise FileNotFoundError(
         f"{folder} holds no {WEIGHTS}. A pickled file (pytorch_model.bin) is "
         "not opened, because opening one can run code; convert it first."
     )
+
+
+def _check_weight_map(weight_map: Any, path: Path) -> None:
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise ValueError(
+            f"{path}: `weight_map` must be an object that names files. "
+            f"Received: {weight_map!r}."
+        )
+    for file in weight_map.values():
+        if not isinstance(file, str) or Path(file).name != file:
+            raise ValueError(
+                f"{path}: `weight_map` must name files of its own folder. "
+                f"Received: {file!r}."
+            )
 
 
 def _modern_name(name: str) -> str:

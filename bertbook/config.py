@@ -64,8 +64,10 @@ class BertConfig:
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     pad_token_id: int = 0
-    id2label: Mapping[int, str] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    id2label: Mapping[int, str] | None = field(default=None, hash=False)
+    extra: Mapping[str, Any] = field(
+        default_factory=dict, repr=False, hash=False
+    )
 
     @property
     def head_size(self) -> int:
@@ -107,7 +109,7 @@ class BertConfig:
             ValueError: The file is not JSON, or a key in it asks for another
                 computation than BERT's.
         """
-        return cls.from_dict(_read_json(Path(path)), origin=str(path))
+        return cls.from_dict(read_json(Path(path)), origin=str(path))
 
     @classmethod
     def from_dict(
@@ -270,7 +272,7 @@ def _refuse_other_models(values: Mapping[str, Any], origin: str) -> None:
         )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     """Reads a JSON object, with the line in the message where it is damaged."""
     if not path.is_file():
         raise FileNotFoundError(f"No config file at {path}.")

@@ -225,7 +225,7 @@ def readable(value):
 
 
 def same_digits(values):
-    """Writes all numbers of an array alike: 3 if all are whole, else 3.00."""
+    """Writes numbers alike: with decimals unless all are whole."""
     whole = (values == values.round()).all()
     digits = 0 if whole or np.abs(values).max() >= 100 else 2
     return np.vectorize(lambda value: f"{value + 0.0:,.{digits}f}")(values)

@@ -29,10 +29,10 @@ def sinusoids(length, width):
     if width % 2:
         raise ValueError(f"`width` must be even. Received: {width}.")
     positions = np.arange(length)[:, np.newaxis]  # (S, 1)
-    periods = 10_000.0 ** (np.arange(0, width, 2) / width)  # (D / 2,)
+    divisors = 10_000.0 ** (np.arange(0, width, 2) / width)  # (D / 2,)
     table = np.empty((length, width))
-    table[:, 0::2] = np.sin(positions / periods)
-    table[:, 1::2] = np.cos(positions / periods)
+    table[:, 0::2] = np.sin(positions / divisors)
+    table[:, 1::2] = np.cos(positions / divisors)
     return table
 
 
@@ -45,9 +45,9 @@ class SinusoidalPositions(keras.layers.Layer):
     def call(self, vectors):
         """Returns `vectors`, `(B, S, D)`, plus the table's first S rows."""
         length, width = ops.shape(vectors)[1], vectors.shape[2]
-        periods = 10_000.0 ** (np.arange(0, width, 2) / width)  # (D / 2,)
+        divisors = 10_000.0 ** (np.arange(0, width, 2) / width)  # (D / 2,)
         positions = ops.arange(length, dtype="float32")[:, None]  # (S, 1)
-        angles = positions / periods.astype("float32")  # (S, D / 2)
+        angles = positions / divisors.astype("float32")  # (S, D / 2)
         table = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
         table = ops.reshape(table, (-1, width))  # (S, D / 2, 2) -> (S, D)
         return vectors + ops.cast(table, vectors.dtype)
@@ -90,8 +90,9 @@ class LearnedPositions(keras.layers.Layer):
                 "A text must not be longer than `max_position_embeddings`, "
                 f"{self.max_length}. Received: {length} tokens."
             )
-        length = ops.shape(vectors)[1]
-        return vectors + ops.cast(self.table, vectors.dtype)[:length]
+        places = ops.arange(ops.shape(vectors)[1])  # (S,)
+        rows = ops.take(self.table, places, axis=0)  # (S, D)
+        return vectors + ops.cast(rows, vectors.dtype)
 
 
 class BertEmbeddings(keras.layers.Layer):

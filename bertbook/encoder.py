@@ -10,6 +10,7 @@ import numpy as np
 
 from bertbook import batching
 from bertbook.attention import SelfAttention, choose_path
+from bertbook.config import BertConfig
 from bertbook.embeddings import BertEmbeddings
 from bertbook.pretrained import Pretrained
 from bertbook.runtime import device_name, keras, ops
@@ -151,6 +152,7 @@ class EncoderBlock(keras.layers.Layer):
         return (hidden, weights) if return_weights else hidden
 
 
+@keras.saving.register_keras_serializable("bertbook")
 class BertEncoder(Pretrained, keras.Model):
     """Turns ids into one vector a token that knows its context.
 
@@ -161,14 +163,23 @@ class BertEncoder(Pretrained, keras.Model):
         attention: "auto", "einsum" or "fused"; `attention_path` tells which
             one runs.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    Raises:
+        ValueError: `config` is something else, or `attention` cannot run here.
     """
 
     architecture = "BertModel"
     weight_prefix = ""
 
     def __init__(self, config, attention="auto", **kwargs):
+        if not isinstance(config, BertConfig):
+            raise ValueError(
+                "`config` must be a `BertConfig`; `from_pretrained` takes a "
+                f"name. Received: {config!r}."
+            )
         super().__init__(**kwargs)
         self.config = config
+        self.asked_attention = attention
         self.attention, self.attention_reason = choose_path(
             attention, config.attention_probs_dropout_prob
         )
@@ -256,6 +267,10 @@ class BertEncoder(Pretrained, keras.Model):
             outputs["attentions"] = attentions
         return outputs
 
+    def get_config(self):
+        """Returns what Keras needs to build this encoder again."""
+        return {**super().get_config(), "attention": self.asked_attention}
+
     def embed_texts(
         self, texts, pooling="mean", max_length=None, batch_size=32
     ):
@@ -268,7 +283,7 @@ class BertEncoder(Pretrained, keras.Model):
             texts: A list of B raw texts.
             pooling: "mean" of all tokens, "cls" for the first, or "max".
             max_length: Length to cut to. None never cuts.
-            batch_size: Texts computed at a time.
+            batch_size: Most texts computed at a time.
 
         Raises:
             ValueError: The encoder has no tokenizer, `pooling` is unknown, or
@@ -290,10 +305,12 @@ class BertEncoder(Pretrained, keras.Model):
         check_lengths(lengths, limit)
         vectors = np.empty((len(texts), self.config.hidden_size), "float32")
         for rows, length in batching.bucketed(lengths, batch_size, limit):
+            size = min(batch_size, len(texts))
             part = batching.take_rows(
-                batch, rows, length, batch_size, self.config.pad_token_id
+                batch, rows, length, size, self.config.pad_token_id
             )
             outputs = self.predict_on_batch(part)["sequence_output"]
+            outputs = outputs.astype("float32")  # 16 bits are too few to sum
             pooled = pool(outputs, part["attention_mask"], pooling)
             vectors[rows] = pooled[: len(rows)]
         return vectors

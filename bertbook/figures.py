@@ -141,7 +141,15 @@ def _axis(axes, name, log=False):
         if high / low < 300:
             target.set_major_locator(few)
         target.set_minor_formatter("")
+    elif _all_whole(axes, name):
+        target.set_major_locator(MaxNLocator(integer=True))
     target.set_major_formatter(lambda value, _: plain(value))
+
+
+def _all_whole(axes, name):
+    """Returns whether every line of the axes stands on whole numbers."""
+    values = [getattr(line, f"get_{name}data")() for line in axes.get_lines()]
+    return all((np.asarray(v) % 1 == 0).all() for v in values)
 
 
 @styled
@@ -190,7 +198,7 @@ def bars(values, x_label="", title="", alt=None, numbers=True):
 
 
 def _spoken(group, members, grouped):
-    """Says the bars of a group: "SST-2: ours 93.5, theirs 92"."""
+    """Says the bars of a group: `SST-2: ours 93.5, theirs 92`."""
     said = ", ".join(f"{n} {readable(v)}" for n, v in members.items())
     return f"{group}: {said}" if grouped else said
 

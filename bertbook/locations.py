@@ -4,6 +4,7 @@ Differences: none; this module has no counterpart in the paper.
 """
 
 import os
+import warnings
 from pathlib import Path
 
 FORMS = (
@@ -74,9 +75,15 @@ def find_folder(name_or_dir: str | Path) -> Path:
             f"{name!r} is a preset, not a folder: load it as a model, with "
             "`BertEncoder.from_pretrained`, and take its `tokenizer`."
         )
-    if name in shipped_models():
-        return data_folder() / "models" / name
     folder = Path(os.path.expanduser(name))
+    if name in shipped_models():
+        if folder.is_dir():
+            warnings.warn(
+                f"{name!r} is the model that ships; for the folder of that "
+                f"name write './{name}'.",
+                stacklevel=2,
+            )
+        return data_folder() / "models" / name
     if name and folder.is_dir():
         return folder
     if name and folder.exists():

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bertbook import batching, checkpoints, names
+from bertbook.config import BertConfig
 from bertbook.runtime import is_concrete, keras
 from bertbook.tokenizer import Tokenizer
 
@@ -60,17 +61,54 @@ class Pretrained:
             ValueError: The batch does not fit the config, as
                 `batching.check_batch` says.
         """
+        return super().__call__(self._checked(batch), *args, **kwargs)
+
+    def fit(self, x=None, *args, **kwargs):
+        """Checks `x` where it is no data set, then trains as Keras does.
+
+        Raises:
+            ValueError: `x` does not fit the config, as `batching.check_batch`
+                says.
+        """
+        return super().fit(self._checked_whole(x), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        """Checks `x` as `fit` does, then evaluates as Keras does."""
+        return super().evaluate(self._checked_whole(x), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Checks `x` as `fit` does, then predicts as Keras does."""
+        return super().predict(self._checked_whole(x), *args, **kwargs)
+
+    def _checked_whole(self, x):
+        """Checks arrays before a compiled function hides their values."""
+        is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
+        return self._checked(x) if is_batch else x
+
+    def _checked(self, batch):
+        """Returns a batch that fits the config, its lists made arrays."""
         if not isinstance(batch, Mapping):
             raise ValueError(
                 "`batch` must be a dict of arrays, as a tokenizer returns. "
                 f"Received: {type(batch).__name__}."
             )
+        batch = _without_lists(batch)
         if all(is_concrete(array) for array in batch.values()):
             arrays = {name: np.asarray(batch[name]) for name in batch}
             batching.check_batch(arrays, self.config)
         elif "input_ids" in batch:
             batching.check_shape(batch["input_ids"].shape, self.config)
-        return super().__call__(batch, *args, **kwargs)
+        return batch
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+    @classmethod
+    def from_config(cls, config):
+        """Builds the model that `get_config` describes."""
+        values = BertConfig.from_dict(config["config"])
+        return super().from_config({**config, "config": values})
 
     @classmethod
     def from_pretrained(cls, name_or_dir, **options):
@@ -84,8 +122,8 @@ class Pretrained:
 
         Raises:
             FileNotFoundError: There is no such model; the forms are listed.
-            ValueError: A tensor of the encoder is missing or has another
-                shape; all such tensors are named.
+            ValueError: A tensor of the encoder is missing, has another shape
+                or holds NaN or infinity; all such tensors are named.
         """
         checkpoint = checkpoints.read_checkpoint(name_or_dir)
         model = cls(checkpoint.config, **options)
@@ -111,6 +149,25 @@ class Pretrained:
         )
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(folder)
+
+
+def _without_lists(batch):
+    """Turns lists into arrays; Keras takes a list for a list of tensors.
+
+    Raises:
+        ValueError: The rows of a list differ in length.
+    """
+    arrays = {}
+    for name, value in batch.items():
+        try:
+            is_list = isinstance(value, list | tuple)
+            arrays[name] = np.asarray(value) if is_list else value
+        except ValueError as error:
+            raise ValueError(
+                f"`{name}` must have rows of one length. Received: a list of "
+                f"{len(value)} rows that differ."
+            ) from error
+    return arrays
 
 
 def named_tensors(model):
@@ -139,7 +196,8 @@ def _fill(model, checkpoint, source):
     """Copies the tensors of a checkpoint into a model.
 
     Raises:
-        ValueError: A tensor is missing, or has another shape.
+        ValueError: A tensor is missing, has another shape, or holds NaN or
+            infinity.
     """
     report = LoadReport(
         source, checkpoint.layout, skipped=dict(checkpoint.skipped)
@@ -160,9 +218,10 @@ def _fill(model, checkpoint, source):
 
 
 def _check_arrays(wanted, checkpoint, source):
-    """Raises one error that names every missing or misshapen tensor."""
+    """Raises one error that names every tensor that cannot be used."""
     arrays = checkpoint.arrays
-    optional = {row.ours for row in names.POOLER}
+    pooler = {row.ours for row in names.POOLER}
+    optional = set() if pooler & arrays.keys() else pooler  # whole or not
     problems = [
         f"{name} is missing"
         for name in names.encoder_shapes(checkpoint.config)
@@ -172,6 +231,11 @@ def _check_arrays(wanted, checkpoint, source):
         f"{name} has shape {arrays[name].shape}, not {shape}"
         for name, shape in wanted.items()
         if name in arrays and arrays[name].shape != shape
+    ]
+    problems += [
+        f"{name} holds NaN or infinity"
+        for name in wanted
+        if name in arrays and not np.isfinite(arrays[name]).all()
     ]
     problems += [
         f"{name} is not part of a BERT of this config"

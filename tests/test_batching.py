@@ -236,9 +236,9 @@ def test_a_batch_without_ids():
     assert "['attention_mask', 'token_type_ids']" in str(caught.value)
 
 
-@pytest.mark.parametrize("batch_size", [0, -2])
+@pytest.mark.parametrize("batch_size", [0, -2, 1.5, None, "2"])
 def test_a_batch_size_below_one(batch_size):
-    with pytest.raises(ValueError, match="`batch_size` must be >= 1. Received"):
+    with pytest.raises(ValueError, match="`batch_size` must be an integer >="):
         list(bucketed([3, 5], batch_size, 11))
 
 

@@ -1,5 +1,6 @@
 """Checkpoints: every layout in, Hugging Face's out, damaged files refused."""
 
+import copy
 import json
 
 import ml_dtypes
@@ -96,6 +97,16 @@ def test_half_precision_files_load_as_float32(dtype, tmp_path, expected):
 
 def test_shards_are_read_by_their_index(tmp_path, expected):
     folder = write_hugging_face(tmp_path / "shards", CONFIG)
+    last = write_shards(folder)["pooler.dense.weight"]
+    encoder = bb.BertEncoder.from_pretrained(folder)
+    assert largest_difference(hidden_states(encoder), expected) == 0
+    (folder / last).unlink()
+    with pytest.raises(FileNotFoundError, match=last):
+        bb.BertEncoder.from_pretrained(folder)
+
+
+def write_shards(folder, **more):
+    """Cuts the weights of a folder in two; `more` goes into the index."""
     (folder / "model.safetensors").unlink()
     arrays = drawn.hugging_face_arrays(CONFIG)
     names, weight_map = sorted(arrays), {}
@@ -105,12 +116,8 @@ def test_shards_are_read_by_their_index(tmp_path, expected):
         safetensors.numpy.save_file(some, folder / file)
         weight_map |= dict.fromkeys(part, file)
     index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": weight_map}))
-    encoder = bb.BertEncoder.from_pretrained(folder)
-    assert largest_difference(hidden_states(encoder), expected) == 0
-    (folder / file).unlink()
-    with pytest.raises(FileNotFoundError, match=file):
-        bb.BertEncoder.from_pretrained(folder)
+    index.write_text(json.dumps({"weight_map": weight_map | more}))
+    return weight_map
 
 
 @pytest.mark.parametrize("with_adam", [False, True])
@@ -124,6 +131,27 @@ def test_google_checkpoint(with_adam, tmp_path, expected):
     assert bool(slots) == with_adam
     assert "cls/predictions/output_bias" in encoder.load_report.skipped
     assert len(encoder.tokenizer) == len(VOCABULARY)
+
+
+def test_a_google_checkpoint_that_was_cut_short(tmp_path):
+    tf = pytest.importorskip("tensorflow", reason="needs TensorFlow")
+    write_google(tf, tmp_path / "google", with_adam=False)
+    path = next((tmp_path / "google").glob("*.data*"))
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(ValueError, match=r"bert_model\.ckpt is damaged"):
+        bb.BertEncoder.from_pretrained(tmp_path / "google")
+
+
+def test_what_was_saved_into_a_google_folder_is_read_back(tmp_path):
+    tf = pytest.importorskip("tensorflow", reason="needs TensorFlow")
+    folder = tmp_path / "google"
+    write_google(tf, folder, with_adam=False)
+    encoder = bb.BertEncoder.from_pretrained(folder)
+    encoder.pooler.bias.assign(encoder.pooler.bias + 1)
+    encoder.save_pretrained(folder)
+    again = bb.BertEncoder.from_pretrained(folder)
+    assert again.load_report.layout == "Hugging Face"
+    np.testing.assert_array_equal(again.pooler.bias, encoder.pooler.bias)
 
 
 def write_google(tf, folder, with_adam):
@@ -172,6 +200,38 @@ def test_keras_hub_backbone_and_preset_folder(tmp_path):
         assert encoder.tokenizer is None
 
 
+def test_a_preset_from_before_the_new_name_of_keras_hub(tmp_path):
+    hub = pytest.importorskip("keras_hub", reason="needs KerasHub, TensorFlow")
+    hub.models.BertBackbone(103, 2, 3, 36, 50).save_to_preset(tmp_path)
+    config = tmp_path / "config.json"
+    config.write_text(config.read_text().replace("keras_hub", "keras_nlp"))
+    report = bb.BertEncoder.from_pretrained(tmp_path).load_report
+    assert report.layout == "KerasHub"
+
+
+def test_the_layout_comes_from_the_keys_of_the_config(tmp_path):
+    folder = write_hugging_face(tmp_path, drawn.CONFIGS["relu"])
+    values = json.loads((folder / "config.json").read_text())
+    values["_name_or_path"] = "keras_hub/bert"
+    (folder / "config.json").write_text(json.dumps(values))
+    encoder = bb.BertEncoder.from_pretrained(folder)
+    assert encoder.load_report.layout == "Hugging Face"
+    assert encoder.config.hidden_act == "relu"
+
+
+def test_keras_hub_weights_that_cannot_be_read(tmp_path):
+    hub = pytest.importorskip("keras_hub", reason="needs KerasHub, TensorFlow")
+    backbone = hub.models.BertBackbone(103, 2, 3, 36, 50)
+    backbone.save_to_preset(tmp_path)
+    path = tmp_path / "model.weights.h5"
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(ValueError, match="cannot be read: .*truncated"):
+        bb.BertEncoder.from_pretrained(tmp_path)
+    backbone.enable_lora(4)
+    with pytest.raises(ValueError, match="neither quantized nor .*lora_kernel"):
+        bb.BertEncoder.from_pretrained(backbone)
+
+
 def test_keras_hub_preset_with_a_tokenizer(tmp_path):
     hub = pytest.importorskip("keras_hub", reason="needs KerasHub, TensorFlow")
     backbone = hub.models.BertBackbone(
@@ -207,6 +267,25 @@ def test_keras_own_files_load_the_same(tmp_path, expected):
     assert largest_difference(hidden_states(again), expected) == 0
 
 
+@pytest.mark.parametrize("way", ["file", "copy", "functional"])
+def test_keras_builds_an_encoder_again(way, tmp_path, expected):
+    encoder = load_drawn(tmp_path / "plain", CONFIG)
+    if way == "copy":
+        again = copy.deepcopy(encoder)
+    elif way == "file":
+        encoder.save(tmp_path / "whole.keras")
+        again = keras.saving.load_model(tmp_path / "whole.keras")
+    else:
+        ids = keras.Input((23,), dtype="int32", name="input_ids")
+        inputs = {"input_ids": ids}
+        model = keras.Model(inputs, encoder(inputs))
+        model.save(tmp_path / "around.keras")
+        model = keras.saving.load_model(tmp_path / "around.keras")
+        again = next(x for x in model.layers if isinstance(x, bb.BertEncoder))
+    assert largest_difference(hidden_states(again), expected) == 0
+    assert again.config.replace(extra={}) == CONFIG
+
+
 def test_a_folder_without_vocabulary_has_no_tokenizer(tmp_path):
     encoder = load_drawn(tmp_path, CONFIG)
     assert encoder.tokenizer is None
@@ -215,6 +294,8 @@ def test_a_folder_without_vocabulary_has_no_tokenizer(tmp_path):
 
 
 # Bad input: what is wrong with a folder, and what the message must say.
+
+BIAS = "encoder.layer.0.output.dense.bias"
 
 
 def cut_weights(folder):
@@ -267,6 +348,42 @@ def other_model(folder):
     (folder / "config.json").write_text(json.dumps(values))
 
 
+def broken_bytes(folder):
+    (folder / "config.json").write_bytes(b'{"hidden_size": "\xff"}')
+
+
+def with_a_tensor(name, values):
+    """Returns a function that puts one tensor more, or another one, there."""
+
+    def damage(folder):
+        write_hugging_face(folder, CONFIG, **{name: values})
+
+    damage.__name__ = f"with {name} {values.dtype} {values.max()}"
+    return damage
+
+
+def half_a_pooler(folder):
+    write_without(folder, "pooler.dense.bias")
+
+
+def index_that_promises_more(folder):
+    write_shards(folder, lost="model-00001-of-00002.safetensors")
+
+
+def index_of_another_folder(folder):
+    write_shards(folder, lost="../model.safetensors")
+
+
+def index_without_map(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text("{}")
+
+
+def broken_index(folder):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {')
+
+
 def larger_vocabulary(folder):
     pieces = VOCABULARY + [f"piece{i}" for i in range(200)]
     (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
@@ -298,6 +415,37 @@ def larger_vocabulary(folder):
         (drop_config, FileNotFoundError, r"no config\.json"),
         (break_config, ValueError, "is not valid JSON"),
         (other_model, ValueError, "`model_type` must be 'bert'.*'roberta'"),
+        (broken_bytes, ValueError, r"config\.json is not valid JSON"),
+        (
+            with_a_tensor(BIAS, np.full(WIDTH, np.nan, "float32")),
+            ValueError,
+            "block_0/feed_forward/contract/bias holds NaN or infinity",
+        ),
+        (
+            with_a_tensor(BIAS, np.full(WIDTH, np.inf, "float16")),
+            ValueError,
+            "block_0/feed_forward/contract/bias holds NaN or infinity",
+        ),
+        (
+            with_a_tensor(BIAS, np.full(WIDTH, 3, "int8")),
+            ValueError,
+            "quantized file is not read. Received: I8",
+        ),
+        (
+            with_a_tensor(BIAS, np.full(WIDTH, 3, ml_dtypes.float8_e4m3fn)),
+            ValueError,
+            "quantized file is not read. Received: F8_E4M3",
+        ),
+        (
+            with_a_tensor(f"bert.{BIAS}", np.zeros(WIDTH, "float32")),
+            ValueError,
+            "must hold block_0/feed_forward/contract/bias once",
+        ),
+        (half_a_pooler, ValueError, "pooler/bias is missing"),
+        (index_that_promises_more, ValueError, "Missing: lost"),
+        (index_of_another_folder, ValueError, "of its own folder.*'../model"),
+        (index_without_map, ValueError, "`weight_map` must be an object"),
+        (broken_index, ValueError, r"index\.json is not valid JSON"),
         (larger_vocabulary, ValueError, "208 pieces, more than `vocab_size`"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -357,12 +505,42 @@ IDS = np.full((2, 3), 5)
         ({"input_ids": np.full((1, 2), 1.5)}, ValueError, "must hold integers"),
         ({"token_type_ids": IDS}, KeyError, "must hold `input_ids`"),
         (IDS, ValueError, "`batch` must be a dict"),
+        ({"input_ids": [[1, 2], [3]]}, ValueError,
+         "`input_ids` must have rows of one length"),
+        ({"input_ids": IDS, "attention_mask": np.ones((2, 3, 1))}, ValueError,
+         r"\(B, S\) or \(B, S, S\)"),
     ],
 )  # fmt: skip
 def test_a_bad_batch_is_refused(batch, error, message):
     encoder = bb.BertEncoder(CONFIG)
-    with pytest.raises(error, match=message):
-        encoder(batch)
+    encoder.compile("sgd", loss={"pooled_output": "mse"})
+    target = {"pooled_output": np.zeros((2, WIDTH))}
+    for use in (
+        encoder,
+        lambda x: encoder.predict(x, verbose=0),
+        lambda x: encoder.evaluate(x, target, verbose=0),
+        lambda x: encoder.fit(x=x, y=target, verbose=0),
+    ):
+        with pytest.raises(error, match=message):
+            use(batch)
+    encoder({"input_ids": IDS})  # and the model still works
+
+
+def test_lists_do_for_arrays():
+    encoder = bb.BertEncoder(CONFIG)
+    lists = {"input_ids": IDS.tolist(), "attention_mask": [[1, 1, 0]] * 2}
+    arrays = {name: np.array(rows) for name, rows in lists.items()}
+    for use in (encoder, lambda x: encoder.predict(x, verbose=0)):
+        received, expected = to_numpy([use(lists), use(arrays)])
+        np.testing.assert_allclose(
+            received["sequence_output"], expected["sequence_output"]
+        )
+
+
+@pytest.mark.parametrize("config", ["mini", None, {"vocab_size": 103}])
+def test_an_encoder_needs_a_config(config):
+    with pytest.raises(ValueError, match="`config` must be a `BertConfig`"):
+        bb.BertEncoder(config)
 
 
 def test_a_long_batch_is_refused_in_a_compiled_function_too():

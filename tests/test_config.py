@@ -1,5 +1,6 @@
 """The config: published sizes, files of others, and every rule."""
 
+import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -123,6 +124,11 @@ def test_a_config_cannot_be_changed():
         config.hidden_size = 24
     assert config.replace(hidden_size=24).hidden_size == 24
     assert config.hidden_size == 12
+
+
+def test_equal_configs_have_equal_hashes():
+    config = BertConfig(**SMALL, extra={"architectures": ["BertModel"]})
+    assert hash(config) == hash(copy.deepcopy(config))
 
 
 def test_every_field_is_read_somewhere():

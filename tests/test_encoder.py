@@ -20,6 +20,7 @@ from bertbook.forward_pass import (
 )
 from bertbook.names import count_parameters
 from bertbook.runtime import keras, ops
+from bertbook.vocabulary import SPECIAL_TOKENS
 from tests.models import largest_difference, load_drawn, to_numpy
 from tests.reference import drawn
 
@@ -318,6 +319,32 @@ def test_embed_texts_keeps_the_order_and_ignores_padding(tiny):
     np.testing.assert_allclose(together[0], outputs[0].mean(axis=0), atol=1e-5)
     first = tiny.embed_texts(texts[:1], pooling="cls")
     np.testing.assert_allclose(first[0], outputs[0, 0], atol=1e-5)
+
+
+def test_embed_texts_sums_in_32_bits():
+    config = drawn.CONFIGS["tiny"]
+    encoder = bb.BertEncoder(config, dtype="mixed_bfloat16")
+    encoder.tokenizer = bb.Tokenizer([*SPECIAL_TOKENS, "fire"])
+    text = "fire " * 510
+    batch = encoder.tokenizer([text])
+    outputs = encoder.predict_on_batch(batch)["sequence_output"]
+    expected = outputs.astype("float32").mean(axis=1)
+    received = encoder.embed_texts([text])
+    assert received.dtype == "float32"
+    np.testing.assert_allclose(received, expected, atol=1e-6)
+
+
+def test_embed_texts_computes_no_more_rows_than_texts(tiny, monkeypatch):
+    tiny.tokenizer = bb.Tokenizer([*SPECIAL_TOKENS, "fire"])
+    plain, shapes = tiny.predict_on_batch, []
+
+    def watched(batch):
+        shapes.append(batch["input_ids"].shape)
+        return plain(batch)
+
+    monkeypatch.setattr(tiny, "predict_on_batch", watched)
+    tiny.embed_texts(["fire", "fire fire"], batch_size=10**9)
+    assert shapes == [(2, 16)]
 
 
 @pytest.mark.parametrize("name", ["tiny", "mini", "small", "medium", "base"])

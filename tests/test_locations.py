@@ -73,7 +73,8 @@ def test_a_shipped_name_wins_and_a_path_reaches_the_other(
 ):
     (tmp_path / "mini").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert find_folder("mini") == data_folder() / "models" / "mini"
+    with pytest.warns(UserWarning, match="'./mini'"):
+        assert find_folder("mini") == data_folder() / "models" / "mini"
     assert find_folder("./mini").resolve() == (tmp_path / "mini").resolve()
 
 
