@@ -85,7 +85,7 @@ class LearnedPositions(keras.layers.Layer):
             ValueError: S is above `max_length`.
         """
         length = vectors.shape[1]
-        if length is not None and length > self.max_length:
+        if isinstance(length, int) and length > self.max_length:
             raise ValueError(
                 "A text must not be longer than `max_position_embeddings`, "
                 f"{self.max_length}. Received: {length} tokens."
