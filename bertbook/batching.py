@@ -57,7 +57,7 @@ def check_shape(shape: Sequence[int | None], config) -> None:
             f"A batch must hold at least one token. Received: {tuple(shape)}."
         )
     length, limit = shape[1], config.max_position_embeddings
-    if length is not None and length > limit:
+    if isinstance(length, int) and length > limit:
         raise ValueError(
             "A text must not be longer than `max_position_embeddings`, "
             f"{limit}. Received: {length} tokens."
