@@ -19,9 +19,12 @@ from importlib import import_module
 _HOMES = {
     "BertConfig": "config",
     "BertEncoder": "encoder",
+    "BertForMaskedLM": "models",
+    "BertForPreTraining": "models",
     "Encoding": "tokenizer",
     "Tokenizer": "tokenizer",
     "attention_path": "encoder",
+    "fill_mask": "cloze",
     "setup": "runtime",
 }
 

@@ -4,10 +4,19 @@ Differences: none; the paper pads every batch to one length.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 BUCKETS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+MODEL_INPUTS = (
+    "input_ids",
+    "token_type_ids",
+    "attention_mask",
+    "position_ids",
+    "cls_positions",
+    "masked_lm_positions",
+)
 
 
 def check_batch(batch: Mapping, config) -> None:
@@ -15,7 +24,9 @@ def check_batch(batch: Mapping, config) -> None:
 
     Args:
         batch: `input_ids`, and where present `token_type_ids` and
-            `attention_mask`: NumPy arrays of shape `(B, S)`.
+            `attention_mask`: NumPy arrays of shape `(B, S)`; and those that
+            name tokens: `position_ids`, `(B, S)`, `cls_positions`, `(B, E)`,
+            `masked_lm_positions`, `(B, M)`.
         config: The `BertConfig` of the model.
 
     Raises:
@@ -30,15 +41,59 @@ def check_batch(batch: Mapping, config) -> None:
         )
     ids = np.asarray(batch["input_ids"])
     check_shape(ids.shape, config)
-    _check_integers("input_ids", ids, config.vocab_size, "vocab_size")
+    _check_integers("input_ids", ids, config.vocab_size, "`vocab_size`")
     if "token_type_ids" in batch:
         segments = np.asarray(batch["token_type_ids"])
         _check_same_shape("token_type_ids", segments, ids)
         limit = config.type_vocab_size
-        _check_integers("token_type_ids", segments, limit, "type_vocab_size")
+        _check_integers("token_type_ids", segments, limit, "`type_vocab_size`")
     if "attention_mask" in batch:
         mask = np.asarray(batch["attention_mask"])
         _check_mask(mask, ids)
+    if "position_ids" in batch:
+        places = np.asarray(batch["position_ids"])
+        _check_same_shape("position_ids", places, ids)
+        limit = config.max_position_embeddings
+        field = "`max_position_embeddings`"
+        _check_integers("position_ids", places, limit, field)
+    for name in ("cls_positions", "masked_lm_positions"):
+        if name in batch:
+            _check_places(name, np.asarray(batch[name]), ids)
+
+
+def to_fit(batch: Mapping) -> tuple[dict, Any, Any]:
+    """Splits a batch into what `fit` takes: inputs, labels, weights.
+
+    Args:
+        batch: A batch with labels: `masked_lm_ids` and
+            `next_sentence_labels`, or one of them.
+
+    Returns:
+        `(x, y, sample_weight)`. For a batch with both labels `y` and
+        `sample_weight` are dicts with the output names of
+        `BertForPreTraining`; with one they are arrays.
+
+    Raises:
+        KeyError: The batch holds no labels.
+    """
+    x = {name: batch[name] for name in MODEL_INPUTS if name in batch}
+    y, weights = {}, {}
+    if "masked_lm_ids" in batch:
+        y["mlm_logits"] = batch["masked_lm_ids"]
+        weights["mlm_logits"] = batch["masked_lm_weights"]
+    if "next_sentence_labels" in batch:
+        labels = batch["next_sentence_labels"]
+        y["nsp_logits"] = labels
+        weights["nsp_logits"] = batch.get(
+            "next_sentence_weights", np.ones(labels.shape, "float32")
+        )
+    if not y:
+        raise KeyError(
+            f"A batch must hold labels to train on. Received: {sorted(batch)}."
+        )
+    if len(y) == 1:
+        return x, *y.values(), *weights.values()
+    return x, y, weights
 
 
 def check_shape(shape: Sequence[int | None], config) -> None:
@@ -164,6 +219,17 @@ def _check_same_shape(name, array, ids) -> None:
         )
 
 
+def _check_places(name, array, ids) -> None:
+    """Refuses columns of `input_ids` that do not exist."""
+    if array.ndim != 2 or len(array) != len(ids):
+        raise ValueError(
+            f"`{name}` must have shape ({len(ids)}, M), a row for each of "
+            f"`input_ids`. Received: {array.shape}."
+        )
+    if array.size:
+        _check_integers(name, array, ids.shape[1], "the length of the batch")
+
+
 def _check_mask(mask, ids) -> None:
     """Refuses a mask of another shape, or one to be added to the scores."""
     if mask.ndim != 3:
@@ -192,6 +258,6 @@ def _check_integers(name, array, limit, field) -> None:
         wrong = low if low < 0 else high
         row, column = np.argwhere(array == wrong)[0]
         raise ValueError(
-            f"`{name}` must be in [0, {limit}), below `{field}`. Received: "
+            f"`{name}` must be in [0, {limit}), below {field}. Received: "
             f"{wrong} in row {row}, column {column}."
         )

@@ -3,6 +3,7 @@
 Differences: none in the values; `names` is the table of names.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,13 @@ import safetensors.numpy
 
 from bertbook.config import BertConfig, read_json
 from bertbook.locations import find_folder
-from bertbook.names import encoder_names, encoder_shapes
+from bertbook.names import (
+    GOOGLE_TRANSPOSED,
+    TIED,
+    encoder_names,
+    encoder_shapes,
+    head_names,
+)
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -28,6 +35,7 @@ class Checkpoint:
     config: BertConfig
     arrays: dict[str, np.ndarray]
     layout: str
+    stored_names: dict[str, str] = field(default_factory=dict)  # ours to its
     skipped: dict[str, str] = field(default_factory=dict)
     folder: Path | None = None
     tokenizer: dict[str, Any] | None = None  # keywords, where no file has it
@@ -83,11 +91,15 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     config = BertConfig.from_json(folder / "config.json")
     table = {
         names.hugging_face: names.ours
-        for names in encoder_names(config.num_hidden_layers)
+        for names in (*encoder_names(config.num_hidden_layers), *head_names())
     }
     checkpoint = Checkpoint(config, {}, "Hugging Face", folder=folder)
+    tied: dict[str, np.ndarray] = {}
     for stored_name, file in _open_tensors(folder):
         name = _modern_name(stored_name)
+        if name in TIED:
+            tied[name] = _read_floats(file, stored_name)
+            continue
         if name not in table:
             checkpoint.skipped[stored_name] = _why_skipped(name)
             continue
@@ -98,7 +110,29 @@ def read_hugging_face(folder: Path) -> Checkpoint:
             )
         array = _read_floats(file, stored_name)
         checkpoint.arrays[ours] = array.T if ours.endswith("kernel") else array
+        checkpoint.stored_names[ours] = stored_name
+    _check_tied(tied, checkpoint)
     return checkpoint
+
+
+def _check_tied(tied: dict[str, np.ndarray], checkpoint: Checkpoint) -> None:
+    """Takes or skips tensors that ought to stand in the file once.
+
+    Raises:
+        ValueError: One differs from the tensor that it is tied to.
+    """
+    for name, array in tied.items():
+        ours = TIED[name]
+        if ours not in checkpoint.arrays:
+            checkpoint.arrays[ours] = array  # the file holds it here alone
+            checkpoint.stored_names[ours] = name
+        elif not np.array_equal(checkpoint.arrays[ours], array):
+            raise ValueError(
+                f"{name} must be the same as {ours}, as in every BERT. "
+                f"Received: another tensor in {checkpoint.folder}."
+            )
+        else:
+            checkpoint.skipped[name] = f"the same tensor as {ours}"
 
 
 def read_google(folder: Path) -> Checkpoint:
@@ -119,7 +153,7 @@ def read_google(folder: Path) -> Checkpoint:
     table = {
         f"bert/{names.google}": names.ours
         for names in encoder_names(config.num_hidden_layers)
-    }
+    } | {names.google: names.ours for names in head_names()}
     checkpoint = Checkpoint(config, {}, "Google", folder=folder)
     prefix = _google_prefix(folder)
     try:
@@ -127,7 +161,10 @@ def read_google(folder: Path) -> Checkpoint:
         for name in sorted(reader.get_variable_to_shape_map()):
             if name in table:
                 array = reader.get_tensor(name).astype("float32")
-                checkpoint.arrays[table[name]] = array
+                ours = table[name]
+                turned = ours in GOOGLE_TRANSPOSED
+                checkpoint.arrays[ours] = array.T if turned else array
+                checkpoint.stored_names[ours] = name
             else:
                 checkpoint.skipped[name] = _why_skipped(name)
     except (tf.errors.OpError, IndexError) as error:  # IndexError: cut short
@@ -183,6 +220,7 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
             )
         ours = table[name]
         checkpoint.arrays[ours] = array.reshape(shapes[ours])
+        checkpoint.stored_names[ours] = name
     return checkpoint
 
 
@@ -216,29 +254,87 @@ def write_hugging_face(
     config: BertConfig,
     arrays: Mapping[str, np.ndarray],
     prefix: str,
+    max_shard_bytes: int | None = None,
 ) -> None:
-    """Writes config.json and model.safetensors, as Hugging Face names them.
+    """Writes config.json and the tensors, as Hugging Face names them.
 
     Each file appears whole or not at all.
 
     Args:
         folder: Made where it is missing.
         config: The config to write.
-        arrays: Every tensor under our names.
-        prefix: "bert." for a model with a head, "" for an encoder.
+        arrays: Every tensor of the model under our names.
+        prefix: What to put before the names of an encoder: "bert." for a
+            model with a head, "" for an encoder alone.
+        max_shard_bytes: Most bytes of tensors a file; above it there are
+            several and an index. None writes one file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {}
     for names in encoder_names(config.num_hidden_layers):
-        array = arrays[names.ours]
-        array = array.T if names.ours.endswith("kernel") else array
-        tensors[prefix + names.hugging_face] = np.ascontiguousarray(array)
-    unfinished = folder / (WEIGHTS + ".part")
-    safetensors.numpy.save_file(tensors, unfinished, metadata={"format": "pt"})
-    unfinished.replace(folder / WEIGHTS)
+        if names.ours in arrays:  # an encoder may be without a pooler
+            tensors[prefix + names.hugging_face] = _as_stored(names, arrays)
+    for names in head_names():
+        if names.ours in arrays:
+            tensors[names.hugging_face] = _as_stored(names, arrays)
+    files = _assign_files(tensors, max_shard_bytes)
+    for file, held in files.items():
+        unfinished = folder / (file + ".part")
+        safetensors.numpy.save_file(
+            {name: tensors[name] for name in held},
+            unfinished,
+            metadata={"format": "pt"},
+        )
+        unfinished.replace(folder / file)
+    _write_index(folder, tensors, files)
     unfinished = folder / "config.json.part"
     config.to_json(unfinished)
     unfinished.replace(folder / "config.json")
+
+
+def _as_stored(names: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Returns a tensor as PyTorch lays it out: matrices as (out, in)."""
+    array = arrays[names.ours]
+    array = array.T if names.ours.endswith("kernel") else array
+    return np.ascontiguousarray(array)
+
+
+def _assign_files(
+    tensors: Mapping[str, np.ndarray], max_shard_bytes: int | None
+) -> dict[str, list[str]]:
+    """Returns which tensors go into which file."""
+    groups: list[list[str]] = [[]]
+    room = max_shard_bytes
+    for name, tensor in tensors.items():
+        if room is not None and max_shard_bytes is not None:
+            if groups[-1] and tensor.nbytes > room:
+                groups.append([])
+                room = max_shard_bytes
+            room -= tensor.nbytes
+        groups[-1].append(name)
+    if len(groups) == 1:
+        return {WEIGHTS: groups[0]}
+    return {
+        f"model-{number:05d}-of-{len(groups):05d}.safetensors": group
+        for number, group in enumerate(groups, start=1)
+    }
+
+
+def _write_index(folder, tensors, files) -> None:
+    """Writes the index of several files; removes what it would contradict."""
+    stale = {path.name for path in folder.glob("model*.safetensors")}
+    for name in stale - files.keys():
+        (folder / name).unlink()
+    if len(files) == 1:
+        (folder / INDEX).unlink(missing_ok=True)
+        return
+    index = {
+        "metadata": {"total_size": sum(t.nbytes for t in tensors.values())},
+        "weight_map": {name: f for f, held in files.items() for name in held},
+    }
+    unfinished = folder / (INDEX + ".part")
+    unfinished.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
+    unfinished.replace(folder / INDEX)
 
 
 def _open_tensors(folder: Path) -> Iterator[tuple[str, Any]]:

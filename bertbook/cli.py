@@ -4,10 +4,13 @@ Differences: none; this module has no counterpart in the paper.
 """
 
 import argparse
+import itertools
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from bertbook import locations, runtime
+from bertbook import corpus, examples, locations, masking, runtime
+from bertbook.tokenizer import Tokenizer
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         options.run(options)
-    except (ValueError, FileNotFoundError, ImportError) as error:
+    except (ValueError, OSError, ImportError) as error:
         print(f"bertbook: {error}", file=sys.stderr)
         return 2
     return 0
@@ -37,7 +40,103 @@ def build_parser() -> argparse.ArgumentParser:
     convert.add_argument("source", help=locations.FORMS)
     convert.add_argument("--out", required=True, help="the folder to write")
     convert.set_defaults(run=convert_model)
+    add_pretrain(commands)
     return parser
+
+
+def add_pretrain(commands) -> None:
+    """Adds the command that pre-trains a model."""
+    parser = commands.add_parser(
+        "pretrain", help="train a BERT on text files, or go on with it"
+    )
+    parser.set_defaults(run=pretrain_model)
+    add = parser.add_argument
+    add("--corpus", required=True, nargs="+", help="text files")
+    add("--out", required=True, help="the folder of the run")
+    add("--size", default="tiny", help="a published size, or a config.json")
+    add("--start", help="a folder with weights to start from, instead of size")
+    add("--steps", type=int, required=True, help="updates of the weights")
+    add("--batch-size", type=int, default=64, help="rows an update")
+    add("--seed", type=int, default=0, help="seed of everything")
+    add("--checkpoint-steps", type=int, default=500)
+    add("--evaluation-steps", type=int, default=500)
+    add("--log-steps", type=int, default=50)
+    vocabulary = parser.add_mutually_exclusive_group()
+    vocabulary.add_argument("--tokenizer", default="mini", help="name, folder")
+    vocabulary.add_argument("--vocab-size", type=int, help="train one so large")
+    add("--max-length", type=int, default=128, help="tokens a row")
+    add("--learning-rate", type=float, default=1e-3, help="the peak")
+    add("--warmup", type=float, default=0.1, help="share of the steps")
+    add("--mask-rate", type=float, default=0.15, help="share of the tokens")
+    add("--mask-unit", choices=masking.UNITS, default="token")
+    add("--no-next-sentence", action="store_true", help="single texts")
+    add("--held-out", type=float, default=0.01, help="share of the documents")
+    add("--accumulation", type=int, default=1, help="parts of an update")
+    add("--dtype", default="float32", help="or mixed_bfloat16, mixed_float16")
+    add("--workers", type=int, default=0, help="processes that make examples")
+    add("--data-parallel", action="store_true", help="use every device (JAX)")
+    add("--tensorboard", action="store_true", help="write its logs too")
+
+
+def pretrain_model(options) -> None:
+    """Pre-trains a model, or goes on with a run that stopped."""
+    from bertbook.config import BertConfig
+    from bertbook.pretraining import Recipe, Reporting, pretrain
+
+    size = options.start or options.size
+    if size.endswith(".json"):
+        size = BertConfig.from_json(size)
+    pretrain(
+        options.corpus,
+        options.out,
+        Recipe(
+            steps=options.steps,
+            batch_size=options.batch_size,
+            learning_rate=options.learning_rate,
+            warmup=options.warmup,
+            accumulation=options.accumulation,
+            dtype=options.dtype,
+            seed=options.seed,
+        ),
+        model=size,
+        tokenizer=choose_tokenizer(options),
+        examples=examples.ExampleSettings(
+            max_length=options.max_length,
+            next_sentence=not options.no_next_sentence,
+            masking=masking.Masking(
+                rate=options.mask_rate, unit=options.mask_unit
+            ),
+        ),
+        held_out=options.held_out,
+        workers=options.workers,
+        data_parallel=options.data_parallel,
+        reporting=Reporting(
+            log_steps=options.log_steps,
+            evaluation_steps=options.evaluation_steps,
+            checkpoint_steps=options.checkpoint_steps,
+            tensorboard=options.tensorboard,
+        ),
+    )
+    print(f"written: {options.out}")
+
+
+def choose_tokenizer(options):
+    """Returns the tokenizer by name, or trains one on the corpus, once."""
+    if options.vocab_size is None:
+        return Tokenizer.from_pretrained(options.tokenizer)
+    folder = Path(options.out) / "tokenizer"
+    if not (folder / "tokenizer_config.json").is_file():  # written last
+        lines = itertools.chain.from_iterable(
+            corpus.read_documents(options.corpus)
+        )
+        Tokenizer.train(lines, options.vocab_size).save_pretrained(folder)
+    tokenizer = Tokenizer.from_pretrained(folder)
+    if len(tokenizer) > options.vocab_size:
+        raise ValueError(
+            f"`--vocab-size` must be that of the run in {options.out}, "
+            f"{len(tokenizer)}. Received: {options.vocab_size}."
+        )
+    return tokenizer
 
 
 def print_info(options) -> None:

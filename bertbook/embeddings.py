@@ -78,8 +78,15 @@ class LearnedPositions(keras.layers.Layer):
             name="table",
         )
 
-    def call(self, vectors):
-        """Returns `vectors`, `(B, S, D)`, plus the first S rows of the table.
+    def call(self, vectors, position_ids=None):
+        """Adds the first S rows of the table, or those that are named.
+
+        Args:
+            vectors: Float tensor of shape `(B, S, D)`.
+            position_ids: Optional integer tensor of shape `(B, S)`.
+
+        Returns:
+            Float tensor of shape `(B, S, D)`.
 
         Raises:
             ValueError: S is above `max_length`.
@@ -90,8 +97,9 @@ class LearnedPositions(keras.layers.Layer):
                 "A text must not be longer than `max_position_embeddings`, "
                 f"{self.max_length}. Received: {length} tokens."
             )
-        places = ops.arange(ops.shape(vectors)[1])  # (S,)
-        rows = ops.take(self.table, places, axis=0)  # (S, D)
+        if position_ids is None:
+            position_ids = ops.arange(ops.shape(vectors)[1])  # (S,)
+        rows = ops.take(self.table, position_ids, axis=0)  # (S, D)
         return vectors + ops.cast(rows, vectors.dtype)
 
 
@@ -130,17 +138,19 @@ class BertEmbeddings(keras.layers.Layer):
         for part in (self.position, self.norm):
             part.build((*input_ids_shape, width))
 
-    def call(self, input_ids, token_type_ids, training=None):
+    def call(self, input_ids, token_type_ids, position_ids=None, training=None):
         """Returns one vector a token, `(B, S, D)`.
 
         Args:
             input_ids: Integer tensor of shape `(B, S)`.
             token_type_ids: Integer tensor of shape `(B, S)`: 0 in the first
                 text, 1 in the second.
+            position_ids: Optional integer tensor of shape `(B, S)`; without
+                it every row counts from 0.
             training: Whether to drop values.
         """
         vectors = self.token(input_ids) + self.segment(token_type_ids)
-        vectors = self.position(vectors)  # (B, S, D)
+        vectors = self.position(vectors, position_ids)  # (B, S, D)
         return self.dropout(self.norm(vectors), training=training)
 
     def _table(self, config, rows, name):

@@ -162,6 +162,8 @@ class BertEncoder(Pretrained, keras.Model):
         config: A `BertConfig`.
         attention: "auto", "einsum" or "fused"; `attention_path` tells which
             one runs.
+        pooler: Whether there is a pooler; models that predict tokens do
+            without.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
 
     Raises:
@@ -171,7 +173,7 @@ class BertEncoder(Pretrained, keras.Model):
     architecture = "BertModel"
     weight_prefix = ""
 
-    def __init__(self, config, attention="auto", **kwargs):
+    def __init__(self, config, attention="auto", pooler=True, **kwargs):
         if not isinstance(config, BertConfig):
             raise ValueError(
                 "`config` must be a `BertConfig`; `from_pretrained` takes a "
@@ -195,14 +197,8 @@ class BertEncoder(Pretrained, keras.Model):
             )
             for i in range(config.num_hidden_layers)
         ]
-        self.pooler = keras.layers.Dense(
-            config.hidden_size,
-            activation="tanh",
-            kernel_initializer=keras.initializers.TruncatedNormal(
-                stddev=config.initializer_range
-            ),
-            dtype=self.dtype_policy,
-            name="pooler",
+        self.pooler = (
+            _make_pooler(config, self.dtype_policy) if pooler else None
         )
         self.build()
 
@@ -212,7 +208,8 @@ class BertEncoder(Pretrained, keras.Model):
         self.embeddings.build((None, None), (None, None))
         for block in self.blocks:
             block.build(hidden_shape)
-        self.pooler.build((None, self.config.hidden_size))
+        if self.pooler is not None:
+            self.pooler.build((None, self.config.hidden_size))
 
     def call(
         self,
@@ -227,15 +224,18 @@ class BertEncoder(Pretrained, keras.Model):
             batch: A dict of `input_ids` and, where they matter,
                 `token_type_ids` (else all 0) and `attention_mask` (else all
                 1): integer tensors of shape `(B, S)`. A mask of shape
-                `(B, S, S)` says for every token what it may look at.
+                `(B, S, S)` says for every token what it may look at. Rows
+                that hold several examples come with `position_ids`, `(B, S)`,
+                and `cls_positions`, `(B, E)`; see `batching.pack`.
             output_hidden_states: Whether to return what every layer gives.
             output_attentions: Whether to return the attention weights.
             training: Whether to drop values.
 
         Returns:
-            A dict of `sequence_output`, `(B, S, D)`, and `pooled_output`,
-            `(B, D)`; on demand `hidden_states`, L + 1 times `(B, S, D)` with
-            the embeddings first, and `attentions`, L times `(B, N, S, S)`.
+            A dict of `sequence_output`, `(B, S, D)`, and, with a pooler,
+            `pooled_output`, `(B, D)`, or `(B, E, D)`; on demand
+            `hidden_states`, L + 1 times `(B, S, D)` with the embeddings
+            first, and `attentions`, L times `(B, N, S, S)`.
 
         Raises:
             ValueError: The batch does not fit the config, as
@@ -244,7 +244,9 @@ class BertEncoder(Pretrained, keras.Model):
         input_ids = batch["input_ids"]
         segments = batch.get("token_type_ids", ops.zeros_like(input_ids))
         mask = visible_keys(batch.get("attention_mask"))
-        hidden = self.embeddings(input_ids, segments, training=training)
+        hidden = self.embeddings(
+            input_ids, segments, batch.get("position_ids"), training=training
+        )
         hidden_states, attentions = [hidden], []
         for block in self.blocks:
             hidden = block(
@@ -257,10 +259,12 @@ class BertEncoder(Pretrained, keras.Model):
                 hidden, weights = hidden
                 attentions.append(weights)
             hidden_states.append(hidden)
-        outputs = {
-            "sequence_output": hidden,
-            "pooled_output": self.pooler(hidden[:, 0]),  # the [CLS] token
-        }
+        outputs = {"sequence_output": hidden}
+        if self.pooler is not None:
+            first = hidden[:, 0]  # the [CLS] token
+            if "cls_positions" in batch:
+                first = gather_tokens(hidden, batch["cls_positions"])
+            outputs["pooled_output"] = self.pooler(first)
         if output_hidden_states:
             outputs["hidden_states"] = hidden_states
         if output_attentions:
@@ -269,7 +273,11 @@ class BertEncoder(Pretrained, keras.Model):
 
     def get_config(self):
         """Returns what Keras needs to build this encoder again."""
-        return {**super().get_config(), "attention": self.asked_attention}
+        return {
+            **super().get_config(),
+            "attention": self.asked_attention,
+            "pooler": self.pooler is not None,
+        }
 
     def embed_texts(
         self, texts, pooling="mean", max_length=None, batch_size=32
@@ -314,6 +322,34 @@ class BertEncoder(Pretrained, keras.Model):
             pooled = pool(outputs, part["attention_mask"], pooling)
             vectors[rows] = pooled[: len(rows)]
         return vectors
+
+
+def _make_pooler(config, dtype):
+    return keras.layers.Dense(
+        config.hidden_size,
+        activation="tanh",
+        kernel_initializer=keras.initializers.TruncatedNormal(
+            stddev=config.initializer_range
+        ),
+        dtype=dtype,
+        name="pooler",
+    )
+
+
+def gather_tokens(hidden, positions):
+    """Takes the vectors of some tokens of each row.
+
+    Args:
+        hidden: Float tensor of shape `(B, S, D)`.
+        positions: Integer tensor of shape `(B, M)`, each below S.
+
+    Returns:
+        Float tensor of shape `(B, M, D)`.
+    """
+    length, width = ops.shape(hidden)[1], hidden.shape[2]
+    first = ops.arange(ops.shape(hidden)[0], dtype="int32") * length  # (B,)
+    places = ops.cast(positions, "int32") + first[:, None]  # (B, M)
+    return ops.take(ops.reshape(hidden, (-1, width)), places, axis=0)
 
 
 def visible_keys(attention_mask):

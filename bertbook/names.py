@@ -1,4 +1,4 @@
-"""What every tensor of an encoder is called, here and elsewhere.
+"""What every tensor is called, here and elsewhere.
 
 Our names are the paths of our weights, for example
 `block_0/attention/query/kernel`. The fused matrix of query, key and value has
@@ -63,7 +63,44 @@ POOLER = (
     Names("pooler/bias", "pooler.dense.bias",
           "pooler/dense/bias", "pooled_dense/bias"),
 )
+# KerasHub has no next-sentence head, and keeps the other one in a task model.
+HEADS = {
+    "masked_lm": (
+        Names("masked_lm/dense/kernel",
+              "cls.predictions.transform.dense.weight",
+              "cls/predictions/transform/dense/kernel", ""),
+        Names("masked_lm/dense/bias",
+              "cls.predictions.transform.dense.bias",
+              "cls/predictions/transform/dense/bias", ""),
+        Names("masked_lm/norm/gamma",
+              "cls.predictions.transform.LayerNorm.weight",
+              "cls/predictions/transform/LayerNorm/gamma", ""),
+        Names("masked_lm/norm/beta",
+              "cls.predictions.transform.LayerNorm.bias",
+              "cls/predictions/transform/LayerNorm/beta", ""),
+        Names("masked_lm/bias", "cls.predictions.bias",
+              "cls/predictions/output_bias", ""),
+    ),
+    "next_sentence": (
+        Names("next_sentence/kernel", "cls.seq_relationship.weight",
+              "cls/seq_relationship/output_weights", ""),
+        Names("next_sentence/bias", "cls.seq_relationship.bias",
+              "cls/seq_relationship/output_bias", ""),
+    ),
+}
 # fmt: on
+# Tensors that some files hold twice: the head shares them with another name.
+TIED = {
+    "cls.predictions.decoder.weight": "embeddings/token/embeddings",
+    "cls.predictions.decoder.bias": "masked_lm/bias",
+}
+GOOGLE_TRANSPOSED = ("next_sentence/kernel",)  # stored as (out, in) there
+
+
+def head_names() -> Iterator[Names]:
+    """Yields the table of names of every head."""
+    for rows in HEADS.values():
+        yield from rows
 
 
 def encoder_names(num_layers: int) -> Iterator[Names]:
@@ -107,6 +144,20 @@ def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
         else:
             shapes[ours] = (width,)
     return shapes
+
+
+def head_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of every tensor of the heads, under our names."""
+    width = config.hidden_size
+    return {
+        "masked_lm/dense/kernel": (width, width),
+        "masked_lm/dense/bias": (width,),
+        "masked_lm/norm/gamma": (width,),
+        "masked_lm/norm/beta": (width,),
+        "masked_lm/bias": (config.vocab_size,),
+        "next_sentence/kernel": (width, 2),
+        "next_sentence/bias": (2,),
+    }
 
 
 def count_parameters(config: BertConfig) -> int:

@@ -131,24 +131,55 @@ class Pretrained:
         model.tokenizer = _find_tokenizer(checkpoint)
         return model
 
-    def save_pretrained(self, folder):
+    def save_pretrained(self, folder, dtype="float32", max_shard_bytes=None):
         """Writes config.json, model.safetensors and the tokenizer's files.
 
         Args:
             folder: Made where it is missing.
+            dtype: "float32", or "float16" for half the size.
+            max_shard_bytes: Most bytes of tensors a file; above it the
+                weights go into several files with an index.
+
+        Raises:
+            ValueError: `dtype` is another, or cannot hold a value.
         """
+        check_stored_dtype(dtype)
         arrays = {
-            name: keras.ops.convert_to_numpy(tensor)
+            name: _stored(name, keras.ops.convert_to_numpy(tensor), dtype)
             for name, tensor in named_tensors(self).items()
         }
-        config = self.config.replace(
-            extra={**self.config.extra, "architectures": [self.architecture]}
-        )
+        extra = {**self.config.extra, "architectures": [self.architecture]}
+        extra.pop("torch_dtype", None)  # an older name of the same
+        config = self.config.replace(extra={**extra, "dtype": dtype})
         checkpoints.write_hugging_face(
-            Path(folder), config, arrays, self.weight_prefix
+            Path(folder), config, arrays, self.weight_prefix, max_shard_bytes
         )
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(folder)
+
+
+def check_stored_dtype(dtype):
+    """Refuses a number format that weights are not written in."""
+    if dtype not in ("float32", "float16"):
+        raise ValueError(
+            f'`dtype` must be "float32" or "float16". Received: {dtype!r}.'
+        )
+
+
+def _stored(name, array, dtype):
+    """Returns a tensor in the format to be written.
+
+    Raises:
+        ValueError: A value does not fit.
+    """
+    array = array.astype("float32")
+    largest = np.abs(array).max()
+    if dtype == "float16" and largest > np.finfo("float16").max:
+        raise ValueError(
+            f'`dtype="float16"` must hold every value. Received: {largest} '
+            f"in {name}."
+        )
+    return array.astype(dtype)
 
 
 def _without_lists(batch):
@@ -193,7 +224,7 @@ def _own_name(weight):
 
 
 def _fill(model, checkpoint, source):
-    """Copies the tensors of a checkpoint into a model.
+    """Copies the tensors of a checkpoint into a model, and says which.
 
     Raises:
         ValueError: A tensor is missing, has another shape, or holds NaN or
@@ -206,6 +237,12 @@ def _fill(model, checkpoint, source):
     _check_arrays(wanted, checkpoint, source)
     report.loaded = [name for name in wanted if name in checkpoint.arrays]
     report.drawn = [name for name in wanted if name not in checkpoint.arrays]
+    report.skipped |= {
+        checkpoint.stored_names[name]: "belongs to a part that this model "
+        "does not have"
+        for name in checkpoint.arrays
+        if name not in wanted
+    }
     for weight in model.weights:
         name = _own_name(weight)
         if "/query_key_value/" in name:
@@ -220,11 +257,14 @@ def _fill(model, checkpoint, source):
 def _check_arrays(wanted, checkpoint, source):
     """Raises one error that names every tensor that cannot be used."""
     arrays = checkpoint.arrays
-    pooler = {row.ours for row in names.POOLER}
-    optional = set() if pooler & arrays.keys() else pooler  # whole or not
+    optional = set()
+    for rows in (names.POOLER, *names.HEADS.values()):
+        part = {row.ours for row in rows}
+        if not part & arrays.keys():
+            optional |= part  # a pooler or a head is there whole, or not
     problems = [
         f"{name} is missing"
-        for name in names.encoder_shapes(checkpoint.config)
+        for name in wanted
         if name not in arrays and name not in optional
     ]
     problems += [

@@ -322,6 +322,23 @@ class Tokenizer:
             batch["token_type_ids"][real] = _flatten(type_rows)
         return batch
 
+    def encode_pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text, without [CLS] and [SEP].
+
+        Args:
+            texts: A list of raw texts; nothing is cut or padded.
+
+        Raises:
+            ValueError: A text is not a string or holds a lone surrogate.
+        """
+        texts, _ = check_rows(texts, None)
+        if self.engine == "python":
+            return [[self.ids[p.text] for p in self._pieces(t)] for t in texts]
+        encoded = self._rust(None).encode_batch_fast(
+            texts, add_special_tokens=False
+        )
+        return [row.ids for row in encoded]
+
     def decode(
         self, ids: Iterable[int], skip_special_tokens: bool = True
     ) -> str:

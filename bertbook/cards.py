@@ -1,0 +1,47 @@
+"""The card of a model: what it was made of and how, in its README.md.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def write_card(
+    folder: Path, record: Mapping[str, Any], corpus: Mapping[str, Any]
+) -> None:
+    """Writes README.md: the model, the corpus and the recipe.
+
+    Args:
+        folder: The folder of the model.
+        record: Model, examples and recipe, as a run records them.
+        corpus: What a corpus records of itself.
+    """
+    config = record["config"]
+    files = ", ".join(name for name, _ in corpus["files"])
+    lines = [
+        "# A BERT pre-trained with bertbook",
+        "",
+        f"{config['num_hidden_layers']} layers, width "
+        f"{config['hidden_size']}, {config['num_attention_heads']} heads, "
+        f"{config['vocab_size']:,} pieces, up to "
+        f"{config['max_position_embeddings']} tokens.",
+        "",
+        f"Trained on {corpus['tokens']:,} tokens of "
+        f"{corpus['documents']:,} documents: {files}. "
+        f"{corpus['held_out']:.0%} of the documents were held out.",
+        "",
+        "log.csv holds its losses. It knows the text that it was trained on "
+        "and no other, with whatever is wrong in it.",
+        "",
+        "```json",
+        json.dumps(
+            {name: record[name] for name in ("recipe", "examples", "start")},
+            indent=2,
+        ),
+        "```",
+        "",
+    ]
+    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")

@@ -1,0 +1,344 @@
+"""The recipe of pre-training: from text files to a folder that holds a model.
+
+Differences: the rows of an epoch are drawn anew; the rest of what differs is
+said in `examples`, `masking` and `optimization`.
+"""
+
+import contextlib
+import dataclasses
+from pathlib import Path
+
+from bertbook import cards, scores, training
+from bertbook.config import SIZES, BertConfig
+from bertbook.corpus import prepare, vocabulary_hash
+from bertbook.examples import ExampleSettings
+from bertbook.feeding import Feed
+from bertbook.locations import find_folder
+from bertbook.losses import pretraining_losses, pretraining_metrics
+from bertbook.masking import Pieces
+from bertbook.models import BertForPreTraining
+from bertbook.optimization import WarmupLinearDecay, make_optimizer
+from bertbook.runtime import keras
+from bertbook.streams import ExampleStream, Position
+from bertbook.tokenizer import Tokenizer
+
+RECORD = "run.json"
+FINISHED = "model.safetensors"  # what is written last
+# What Keras calls the means, and what a log calls them.
+LOGS = {
+    "loss": "loss",
+    "mlm_logits_loss": "mlm_loss",
+    "mlm_logits_accuracy": "mlm_accuracy",
+    "nsp_logits_loss": "nsp_loss",
+    "nsp_logits_accuracy": "nsp_accuracy",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What decides how a run goes, beside the data and the model.
+
+    The defaults suit a small model and a small corpus; the paper trains with
+    256 rows, a peak of 1e-4 and 10,000 steps of warm-up.
+
+    Attributes:
+        steps: Updates of the weights.
+        batch_size: Rows an update.
+        learning_rate: The peak, at the end of the warm-up.
+        warmup: Share of the steps on the way up.
+        weight_decay: As in `make_optimizer`; `beta_2` and `clip_norm` alike.
+        accumulation: Parts that an update is computed in.
+        dtype: "float32", "mixed_bfloat16", or "mixed_float16", which scales
+            the loss.
+        seed: Seed of weights, dropout, pairs, masks and order.
+
+    Raises:
+        ValueError: A number is out of range, or `batch_size` does not split
+            evenly into `accumulation` parts.
+    """
+
+    steps: int = 1_000
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    beta_2: float = 0.999
+    clip_norm: float = 1.0
+    accumulation: int = 1
+    dtype: str = "float32"
+    seed: int = 0
+
+    def __post_init__(self):
+        for name in ("steps", "batch_size", "accumulation"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(
+                    f"`{name}` must be an integer >= 1. Received: {value!r}."
+                )
+        if not 0.0 <= self.warmup <= 1.0:
+            raise ValueError(
+                f"`warmup` must be in [0, 1]. Received: {self.warmup}."
+            )
+        if self.batch_size % self.accumulation:
+            raise ValueError(
+                "`batch_size` must be a multiple of `accumulation`. Received: "
+                f"{self.batch_size} and {self.accumulation}."
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reporting:
+    """How often a run says something; nothing here changes the result.
+
+    Attributes:
+        log_steps: Steps a row of log.csv; whatever else is due adds one.
+        evaluation_steps: Steps between evaluations on held-out documents.
+        checkpoint_steps: Steps between checkpoints.
+        tensorboard: Whether to write logs for TensorBoard too.
+        verbose: Whether to print.
+
+    Raises:
+        ValueError: A number of steps is below 1.
+    """
+
+    log_steps: int = 50
+    evaluation_steps: int = 500
+    checkpoint_steps: int = 500
+    tensorboard: bool = False
+    verbose: bool = True
+
+    def __post_init__(self):
+        for name in ("log_steps", "evaluation_steps", "checkpoint_steps"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"`{name}` must be >= 1. Received: {getattr(self, name)}."
+                )
+
+
+def pretrain(
+    corpus,
+    out,
+    recipe,
+    model="tiny",
+    tokenizer="mini",
+    examples=None,
+    held_out=0.01,
+    workers=0,
+    data_parallel=False,
+    reporting=None,
+):
+    """Pre-trains a BERT and leaves it in a folder; goes on where it stopped.
+
+    The same call again resumes, and once finished changes nothing. It may be
+    killed at any moment: the result is the same, byte for byte.
+
+    Args:
+        corpus: Text files, documents separated by an empty line.
+        out: The folder of the run: in the end config.json, model.safetensors,
+            vocab.txt, log.csv and README.md.
+        recipe: A `Recipe`.
+        model: A published size, a `BertConfig`, or a folder whose weights are
+            the start.
+        tokenizer: A `Tokenizer`, a shipped name or a folder.
+        examples: An `ExampleSettings`; None means the paper's.
+        held_out: Share of the documents that are only evaluated on.
+        workers: Processes that make examples ahead.
+        data_parallel: Whether all devices share each batch; JAX only.
+        reporting: A `Reporting`.
+
+    Returns:
+        The trained `BertForPreTraining`.
+
+    Raises:
+        FileNotFoundError: A text file is missing.
+        ValueError: `out` holds a run with other settings, the corpus is
+            empty or no UTF-8, or the loss is not finite.
+        OSError: A checkpoint cannot be written.
+    """
+    out = Path(out)
+    examples = examples or ExampleSettings()
+    reporting = reporting or Reporting()
+    if not isinstance(tokenizer, Tokenizer):
+        tokenizer = Tokenizer.from_pretrained(tokenizer)
+    config = choose_config(model, tokenizer, examples)
+    record = make_record(model, config, tokenizer, recipe, examples)
+    training.check_record(out / RECORD, record)
+    if (out / FINISHED).is_file():
+        if reporting.verbose:
+            print(f"{out} holds the finished run; nothing is changed.")
+        return BertForPreTraining.from_pretrained(out)
+    shards = prepare(
+        corpus, tokenizer, out / "corpus", held_out=held_out, seed=recipe.seed
+    )
+    pieces = Pieces.of(tokenizer)
+    stream = ExampleStream(shards, pieces, examples, recipe.seed, workers)
+    with shared_devices(data_parallel) as devices:
+        trained = make_model(model, config, recipe)
+        compile_for_pretraining(trained, recipe)
+        run_steps(trained, stream, shards, out, recipe, reporting, devices)
+        trained.tokenizer = tokenizer
+        cards.write_card(out, record, shards.record)
+        trained.save_pretrained(out)
+    return trained
+
+
+def choose_config(model, tokenizer, examples):
+    """Returns the config of a size, a config or a folder, with our vocabulary.
+
+    Raises:
+        ValueError: The config does not hold the vocabulary, or the examples
+            are longer than it allows.
+    """
+    if isinstance(model, BertConfig):
+        config = model
+    elif model in SIZES:
+        longest = max(128, examples.max_length)
+        config = BertConfig.named(
+            model, vocab_size=len(tokenizer), max_position_embeddings=longest
+        )
+    else:
+        config = BertConfig.from_json(find_folder(model) / "config.json")
+    if config.vocab_size != len(tokenizer):
+        raise ValueError(
+            "`vocab_size` must be that of the tokenizer, "
+            f"{len(tokenizer)}. Received: {config.vocab_size}."
+        )
+    if examples.max_length > config.max_position_embeddings:
+        raise ValueError(
+            "`max_length` must be at most `max_position_embeddings`, "
+            f"{config.max_position_embeddings}. Received: "
+            f"{examples.max_length}."
+        )
+    return config
+
+
+def make_record(model, config, tokenizer, recipe, examples):
+    """Returns everything that changes the result of a run, for JSON."""
+    is_start = isinstance(model, str | Path) and model not in SIZES
+    return {
+        "recipe": dataclasses.asdict(recipe),
+        "examples": dataclasses.asdict(examples),
+        "config": config.to_dict(),
+        "start": Path(model).name if is_start else None,
+        "vocabulary": vocabulary_hash(tokenizer),
+    }
+
+
+def make_model(model, config, recipe):
+    """Returns a model with random weights, or those of a folder."""
+    keras.utils.set_random_seed(recipe.seed)
+    if isinstance(model, BertConfig) or model in SIZES:
+        return BertForPreTraining(config, dtype=recipe.dtype)
+    return BertForPreTraining.from_pretrained(model, dtype=recipe.dtype)
+
+
+def compile_for_pretraining(model, recipe):
+    """Compiles a model with both losses, accuracies and the optimizer.
+
+    The losses are sums, for the weights of `feeding.to_steps`.
+    """
+    warmup_steps = max(1, round(recipe.steps * recipe.warmup))
+    schedule = WarmupLinearDecay(
+        recipe.learning_rate, warmup_steps, recipe.steps, recipe.accumulation
+    )
+    optimizer = make_optimizer(
+        schedule,
+        recipe.weight_decay,
+        recipe.clip_norm,
+        recipe.beta_2,
+        accumulation=recipe.accumulation,
+        scale_loss=recipe.dtype == "mixed_float16",
+    )
+    model.compile(
+        optimizer,
+        loss=pretraining_losses("sum"),
+        weighted_metrics=pretraining_metrics(),
+        jit_compile=True,
+    )
+    optimizer.build(model.trainable_variables)
+
+
+@contextlib.contextmanager
+def shared_devices(data_parallel):
+    """Lets Keras split every batch over all devices, and gives their number.
+
+    Raises:
+        ValueError: The backend is TensorFlow, where Keras cannot.
+    """
+    if not data_parallel:
+        yield 1
+        return
+    if keras.backend.backend() != "jax":
+        raise ValueError(
+            "`data_parallel` needs the JAX backend. Received: "
+            f"{keras.backend.backend()}."
+        )
+    before = keras.distribution.distribution()
+    keras.distribution.set_distribution(keras.distribution.DataParallel())
+    try:
+        yield len(keras.distribution.list_devices())
+    finally:
+        keras.distribution.set_distribution(before)
+
+
+def run_steps(model, stream, shards, out, recipe, reporting, devices=1):
+    """Trains a compiled model from its last checkpoint to the last step."""
+    checkpoints = out / "checkpoints"
+    found = training.load_checkpoint(checkpoints, model)
+    done, place = found or (0, Position())
+    if found and reporting.verbose:
+        print(f"going on after step {done}")
+    if done == recipe.steps:
+        return
+    feed = Feed(
+        stream,
+        recipe.batch_size,
+        done,
+        Position(*place),
+        recipe.accumulation,
+        devices,
+    )
+    log = training.Log(out / "log.csv", done)
+
+    def save(row):
+        step = row["step"]
+        training.save_checkpoint(checkpoints, step, model, feed.positions[step])
+
+    tasks = [
+        (reporting.log_steps, lambda row: None),
+        (reporting.evaluation_steps, evaluator(model, stream, shards)),
+        (None, log.add),
+        (reporting.checkpoint_steps, save),
+    ]
+    if reporting.tensorboard:
+        writer = training.tensorboard_writer(out / "tensorboard")
+        tasks.insert(-1, (None, writer))
+    tokens = recipe.batch_size * stream.settings.max_length
+    monitor = training.Monitor(
+        recipe.steps,
+        done,
+        tokens,
+        LOGS,
+        tasks,
+        recipe.accumulation,
+        reporting.verbose,
+    )
+    model.fit(
+        feed.batches(),
+        steps_per_epoch=(recipe.steps - done) * recipe.accumulation,
+        callbacks=[monitor],
+        verbose=0,
+    )
+
+
+def evaluator(model, stream, shards):
+    """Returns a function that adds held-out scores to a row of the log."""
+    if not shards.shards("held_out"):
+        return lambda row: None
+    examples = scores.held_out_examples(shards, stream.pieces, stream.settings)
+
+    def evaluate(row):
+        found = scores.score_pretraining(model, examples)
+        row |= {f"held_out_{name}": value for name, value in found.items()}
+
+    return evaluate
