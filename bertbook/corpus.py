@@ -12,6 +12,7 @@ import hashlib
 import itertools
 import json
 import lzma
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from bertbook.sentences import split_sentences
 from bertbook.text_checks import check_text
 
 OPENERS = {".xz": lzma.open, ".gz": gzip.open}
+DAMAGES = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 RECORD = "corpus.json"
 SHARD_TOKENS = 1_000_000
 MIXED_TOKENS = 16_000_000  # held at a time while documents are mixed
@@ -83,14 +85,15 @@ class Corpus:
 def read_documents(paths: Iterable[str | Path]) -> Iterator[list[str]]:
     """Yields the documents of text files, each a list of its lines.
 
-    An empty line ends a document, and so does the end of a file. Files that
-    end in .xz or .gz are unpacked on the way.
+    A line without text ends a document, and so does the end of a file. Files
+    that end in .xz or .gz are unpacked on the way.
 
     Raises:
         FileNotFoundError: A path is not a file.
-        ValueError: A file is not UTF-8, or damaged; the byte is named.
+        ValueError: `paths` is no list, or a file is damaged or not UTF-8; then
+            the byte is named.
     """
-    for path in map(Path, paths):
+    for path in _check_paths(paths):
         lines: list[str] = []
         for line in _read_lines(path):
             if line:
@@ -117,9 +120,11 @@ def prepare(
         paths: Text files; see `read_documents`.
         tokenizer: A `Tokenizer`.
         folder: Where the shards go; made where it is missing.
-        held_out: Share of the documents that no training example comes from.
+        held_out: Share of the documents that no training example comes from,
+            each drawn by itself; at least two, or none.
         seed: Seed of the mixing and of the choice of held-out documents.
-        shard_tokens: Least tokens a shard, but for the last.
+        shard_tokens: About how many tokens a shard holds. It holds two
+            documents at least, where the corpus does.
 
     Returns:
         The corpus. Where `folder` holds it already, nothing is read again.
@@ -129,8 +134,8 @@ def prepare(
         ValueError: There is no text, a file is not UTF-8, an option is out of
             range, or `folder` holds the shards of something else.
     """
-    paths = [Path(path) for path in paths]
-    _check_options(paths, held_out, shard_tokens)
+    paths = _check_paths(paths)
+    _check_options(held_out, shard_tokens)
     folder = Path(folder)
     wanted = {
         "files": [[path.name, path.stat().st_size] for path in paths],
@@ -175,13 +180,21 @@ def read_shard(path: Path) -> Shard:
     """
     try:
         return Shard(**safetensors.numpy.load_file(path))
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}.") from error
 
 
 def vocabulary_hash(tokenizer: Any) -> str:
-    """Returns the SHA-256 of a vocabulary, one piece a line."""
-    text = "\n".join(tokenizer.vocabulary)
+    """Returns the SHA-256 of a vocabulary and of how text is cut into it."""
+    strips = tokenizer.strip_accents
+    options = (
+        tokenizer.lowercase,
+        tokenizer.lowercase if strips is None else strips,
+        tokenizer.split_cjk,
+        tokenizer.max_word_length,
+        tokenizer.special_tokens,
+    )
+    text = "\n".join([*tokenizer.vocabulary, repr(options)])
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
@@ -200,8 +213,8 @@ def _read_lines(path: Path) -> Iterator[str]:
                         f"{line[error.start]:#04x} at {position + error.start}."
                     ) from error
                 position += len(line)
-                yield text.strip("\ufeff \t\r\n")
-    except (lzma.LZMAError, gzip.BadGzipFile, EOFError) as error:
+                yield text.strip("\ufeff").strip()
+    except DAMAGES as error:
         raise ValueError(f"{path} is damaged: {error}.") from error
 
 
@@ -243,7 +256,8 @@ def _mix(documents, held_out, seed, shard_tokens):
     """Yields the part and the shard of documents in mixed order.
 
     A document goes to either part by chance, then into a pool from which
-    shards are drawn: what was read long apart can meet.
+    shards are drawn: what was read long apart can meet. Two documents at least
+    stay behind, so that no shard must do with one, of which no pair is made.
     """
     rng = np.random.default_rng(seed)
     pools: dict[str, list[Encoded]] = {"train": [], "held_out": []}
@@ -252,23 +266,42 @@ def _mix(documents, held_out, seed, shard_tokens):
         part = "held_out" if rng.random() < held_out else "train"
         pools[part].append(document)
         held[part] += len(document.tokens)
-        while held[part] >= MIXED_TOKENS:
-            shard = _draw(pools[part], rng, shard_tokens)
+        while held[part] >= MIXED_TOKENS and len(pools[part]) >= 4:
+            shard = _draw(pools[part], rng, shard_tokens, 2)
             held[part] -= len(shard.tokens)
             yield part, shard
+    _move_singles(pools, held, rng)
     for part, pool in pools.items():
         while pool:
-            few = held[part] < 2 * shard_tokens  # then the last takes all
-            shard = _draw(pool, rng, held[part] if few else shard_tokens)
+            if held[part] < 2 * shard_tokens or len(pool) < 4:
+                shard = _draw(pool, rng, held[part], 0)  # all that is left
+            else:
+                shard = _draw(pool, rng, shard_tokens, 2)
             held[part] -= len(shard.tokens)
             yield part, shard
 
 
-def _draw(pool: list[Encoded], rng: Any, size: int) -> Shard:
-    """Takes documents out of a pool until they hold `size` tokens."""
+def _move_singles(pools, held, rng) -> None:
+    """Gives a part of a single document one more, or its own away."""
+    for part, other in ("train", "held_out"), ("held_out", "train"):
+        if len(pools[part]) != 1 or not pools[other]:
+            continue
+        takes = part == "train" or len(pools[other]) > 2
+        giver, taker = (other, part) if takes else (part, other)
+        document = pools[giver].pop(int(rng.integers(len(pools[giver]))))
+        pools[taker].append(document)
+        held[giver] -= len(document.tokens)
+        held[taker] += len(document.tokens)
+
+
+def _draw(pool: list[Encoded], rng: Any, size: int, spared: int) -> Shard:
+    """Takes documents, two at least, until they hold `size` tokens.
+
+    The last `spared` ones stay in the pool.
+    """
     drawn: list[Encoded] = []
     count = 0
-    while pool and count < size:
+    while len(pool) > spared and (count < size or len(drawn) < 2):
         place = int(rng.integers(len(pool)))
         pool[place], pool[-1] = pool[-1], pool[place]
         drawn.append(pool.pop())
@@ -294,13 +327,23 @@ def _open(folder, wanted) -> Corpus:
     return Corpus(folder, record)
 
 
-def _check_options(paths, held_out, shard_tokens) -> None:
+def _check_paths(paths) -> list[Path]:
+    """Returns the paths of files that are there."""
+    if isinstance(paths, str | Path):
+        raise ValueError(
+            f"`paths` must be a list of files. Received: {str(paths)!r}."
+        )
+    paths = [Path(path) for path in paths]
     if not paths:
         raise ValueError("`paths` must name at least one file. Received: [].")
     for path in paths:
         check_text(str(path), "paths")
         if not path.is_file():
             raise FileNotFoundError(f"No text file at {path}.")
+    return paths
+
+
+def _check_options(held_out, shard_tokens) -> None:
     if not 0 <= held_out < 1:
         raise ValueError(f"`held_out` must be in [0, 1). Received: {held_out}.")
     if shard_tokens < 1:

@@ -99,7 +99,7 @@ class LearnedPositions(keras.layers.Layer):
             )
         if position_ids is None:
             position_ids = ops.arange(ops.shape(vectors)[1])  # (S,)
-        rows = ops.take(self.table, position_ids, axis=0)  # (S, D)
+        rows = ops.take(self.table, position_ids, axis=0)  # (S, D) or (B, S, D)
         return vectors + ops.cast(rows, vectors.dtype)
 
 

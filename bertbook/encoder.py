@@ -226,7 +226,8 @@ class BertEncoder(Pretrained, keras.Model):
                 1): integer tensors of shape `(B, S)`. A mask of shape
                 `(B, S, S)` says for every token what it may look at. Rows
                 that hold several examples come with `position_ids`, `(B, S)`,
-                and `cls_positions`, `(B, E)`; see `batching.pack`.
+                and `cls_positions`, `(B, E)`; E examples a row; see
+                `packing.pack`.
             output_hidden_states: Whether to return what every layer gives.
             output_attentions: Whether to return the attention weights.
             training: Whether to drop values.

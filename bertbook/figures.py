@@ -87,6 +87,7 @@ def curves(
     alt=None,
     log_x=False,
     log_y=False,
+    levels=None,
 ):
     """Draws one line a name.
 
@@ -98,6 +99,8 @@ def curves(
         alt: Alternative text; made from the values where it is None.
         log_x: Whether x is drawn on a logarithmic scale.
         log_y: Whether y is.
+        levels: Optional dict of names to heights, to compare with; each a
+            level line in gray.
 
     Returns:
         A `Picture`.
@@ -115,6 +118,19 @@ def curves(
             x, y, label=name, color=color, ls=dashes, marker=marker, ms=3.5
         )
         said.append(f"{name} from {readable(y[0])} to {readable(y[-1])}")
+    for name, height in (levels or {}).items():
+        axes.axhline(height, color=COLORS["sum"], ls="--", lw=1)
+        axes.annotate(
+            name,
+            (1, height),
+            xycoords=("axes fraction", "data"),
+            xytext=(-3, 2),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            fontsize="small",
+        )
+        said.append(f"{name} at {readable(height)}")
     _axis(axes, "x", log_x)
     _axis(axes, "y", log_y)
     if list(lines) != [y_label]:  # else the axis says it

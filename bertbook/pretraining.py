@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bertbook import cards, scores, training
 from bertbook.config import SIZES, BertConfig
-from bertbook.corpus import prepare, vocabulary_hash
+from bertbook.corpus import Corpus, prepare, vocabulary_hash
 from bertbook.examples import ExampleSettings
 from bertbook.feeding import Feed
 from bertbook.locations import find_folder
@@ -133,7 +133,8 @@ def pretrain(
     killed at any moment: the result is the same, byte for byte.
 
     Args:
-        corpus: Text files, documents separated by an empty line.
+        corpus: Text files, documents separated by an empty line; or a
+            `Corpus` that was prepared before, held-out share and all.
         out: The folder of the run: in the end config.json, model.safetensors,
             vocab.txt, log.csv and README.md.
         recipe: A `Recipe`.
@@ -167,9 +168,15 @@ def pretrain(
         if reporting.verbose:
             print(f"{out} holds the finished run; nothing is changed.")
         return BertForPreTraining.from_pretrained(out)
-    shards = prepare(
-        corpus, tokenizer, out / "corpus", held_out=held_out, seed=recipe.seed
-    )
+    shards = corpus
+    if not isinstance(corpus, Corpus):
+        shards = prepare(
+            corpus,
+            tokenizer,
+            out / "corpus",
+            held_out=held_out,
+            seed=recipe.seed,
+        )
     pieces = Pieces.of(tokenizer)
     stream = ExampleStream(shards, pieces, examples, recipe.seed, workers)
     with shared_devices(data_parallel) as devices:

@@ -8,6 +8,7 @@ go on.
 Differences: none; this module has no counterpart in the paper.
 """
 
+import itertools
 import multiprocessing
 from collections import deque
 from collections.abc import Iterator
@@ -82,9 +83,8 @@ class ExampleStream:
 
     def epoch(self, number: int = 0) -> Iterator[dict[str, np.ndarray]]:
         """Yields the examples of one epoch, a shard at a time."""
-        for position, examples in self._shards(Position(number)):
-            if position.epoch > number:
-                return
+        shards = self._shards(Position(number))
+        for _, examples in itertools.islice(shards, len(self.paths)):
             yield examples
 
     def batches(
@@ -98,12 +98,30 @@ class ExampleStream:
 
         Yields:
             The batch, integers as int32, and where the next one begins.
+
+        Raises:
+            ValueError: `batch_size` is below 1, or `start` is no position of
+                this stream.
         """
+        if batch_size < 1:
+            raise ValueError(
+                f"`batch_size` must be >= 1. Received: {batch_size}."
+            )
+        if not 0 <= start.shard < len(self.paths):
+            raise ValueError(
+                f"`start` must be in one of {len(self.paths)} shards. "
+                f"Received: {start}."
+            )
         waiting: list[dict[str, np.ndarray]] = []  # parts of the next batch
         count = 0
         for position, examples in self._shards(start):
             rows = len(examples["input_ids"])
             row = start.row if position[:2] == start[:2] else 0
+            if not 0 <= row <= rows:
+                raise ValueError(
+                    f"`start` must be in a shard of {rows} examples. "
+                    f"Received: {start}."
+                )
             while count + rows - row >= batch_size:
                 stop = row + batch_size - count
                 waiting.append(_cut(examples, row, stop))

@@ -25,6 +25,12 @@ def load_drawn(tmp_path, config):
     return BertEncoder.from_pretrained(write_hugging_face(tmp_path, config))
 
 
+def write_pretraining(folder, config, **more):
+    """Writes drawn weights of a model with both pre-training heads."""
+    arrays = drawn.head_arrays(config) | more
+    return write_hugging_face(folder, config, "bert.", **arrays)
+
+
 def to_numpy(outputs):
     """Turns every tensor of a model's outputs into a NumPy array."""
     if isinstance(outputs, dict):

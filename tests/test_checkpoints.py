@@ -154,7 +154,7 @@ def test_what_was_saved_into_a_google_folder_is_read_back(tmp_path):
     np.testing.assert_array_equal(again.pooler.bias, encoder.pooler.bias)
 
 
-def write_google(tf, folder, with_adam):
+def write_google(tf, folder, with_adam, **more):
     """Writes drawn weights as a TensorFlow 1 checkpoint of Google's names."""
     folder.mkdir()
     stored = drawn.hugging_face_arrays(CONFIG)
@@ -166,6 +166,7 @@ def write_google(tf, folder, with_adam):
         values[name] = array.T if is_kernel else array
         if with_adam:
             values[f"{name}/adam_m"] = values[f"{name}/adam_v"] = values[name]
+    values |= more
     if with_adam:
         values["global_step"] = np.int64(1)
     graph = tf.Graph()

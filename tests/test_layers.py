@@ -37,7 +37,7 @@ LAYERS = [
     {"pretraining", "finetuning", "generation"},
     {"translation", "relatives", "drawing"},
     {"matrices", "sheets"},
-    {"figures", "overviews"},
+    {"figures", "mask_figures", "overviews", "pair_figures"},
     {"diagrams"},
     {"viewer_data"},
     {"viewers"},

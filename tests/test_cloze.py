@@ -1,0 +1,77 @@
+"""Guesses for [MASK]: scores, order, what is filled in, bad input."""
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook.runtime import ops
+from bertbook.vocabulary import SPECIAL_TOKENS
+
+PIECES = [*SPECIAL_TOKENS, "the", "sky", "is", "blue", "##ish", "fall", "##s"]
+
+
+@pytest.fixture
+def model():
+    config = bb.BertConfig.named(
+        "tiny", vocab_size=len(PIECES), max_position_embeddings=12
+    )
+    model = bb.BertForMaskedLM(config)
+    model.tokenizer = bb.Tokenizer(PIECES)
+    return model
+
+
+def test_the_scores_are_the_softmax_at_the_mask(model):
+    text = "The sky is [MASK]"
+    guesses = bb.fill_mask(text, model, top_k=len(PIECES))
+    ids = np.array([model.tokenizer.encode(text).input_ids])
+    logits = ops.convert_to_numpy(model({"input_ids": ids}))[0, 4]
+    expected = np.exp(logits) / np.exp(logits).sum()
+    for guess in guesses:
+        place = PIECES.index(guess["token"])
+        assert guess["score"] == pytest.approx(expected[place], abs=1e-6)
+    scores = [guess["score"] for guess in guesses]
+    assert scores == sorted(scores, reverse=True)
+    assert sum(scores) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_text_is_filled_in_as_it_stands(model):
+    guesses = bb.fill_mask("The  SKY is [MASK] !", model, len(PIECES))
+    texts = {guess["token"]: guess["text"] for guess in guesses}
+    assert texts["blue"] == "The  SKY is blue !"
+    assert texts["##s"] == "The  SKY iss !"
+
+
+def test_several_masks_give_several_lists(model):
+    first, second = bb.fill_mask("The [MASK] is [MASK].", model, top_k=3)
+    assert len(first) == len(second) == 3
+    assert first[0]["text"].endswith("is [MASK].")
+    assert second[0]["text"].startswith("The [MASK] is")
+
+
+def test_a_model_with_two_heads_will_do(model):
+    both = bb.BertForPreTraining(model.config)
+    both.tokenizer = model.tokenizer
+    assert len(bb.fill_mask("[MASK]", both)) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("No hole here.", {}, r"must hold \[MASK\]"),
+        ("", {}, r"must hold \[MASK\]"),
+        ("[MASK]", {"top_k": 0}, "`top_k` must be"),
+        ("[MASK]", {"top_k": 1.5}, "`top_k` must be"),
+        ("[MASK]", {"top_k": 13}, "`top_k` must be"),
+        ("[MASK] " * 20, {}, "max_position_embeddings"),
+        (["[MASK]"], {}, "`text`"),
+    ],
+)
+def test_bad_input_is_refused(text, options, message, model):
+    with pytest.raises(ValueError, match=message):
+        bb.fill_mask(text, model, **options)
+
+
+def test_a_model_without_tokenizer_is_refused(model):
+    model.tokenizer = None
+    with pytest.raises(ValueError, match="needs a tokenizer"):
+        bb.fill_mask("[MASK]", model)

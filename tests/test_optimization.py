@@ -1,0 +1,118 @@
+"""AdamW by its definition, the schedule, and parts that make one step."""
+
+import numpy as np
+import pytest
+
+from bertbook.optimization import WarmupLinearDecay, make_optimizer
+from bertbook.runtime import keras, ops
+
+
+def rates(*arguments, **keywords):
+    schedule = WarmupLinearDecay(*arguments, **keywords)
+    return [float(schedule(step)) for step in range(12)]
+
+
+def test_the_rate_goes_up_in_a_line_then_down_to_zero():
+    received = rates(0.6, warmup_steps=3, total_steps=10)
+    expected = [
+        *(0.2, 0.4, 0.6),
+        *(0.6 * left / 8 for left in (7, 6, 5, 4, 3, 2, 1)),
+        *(0.0, 0.0),
+    ]
+    np.testing.assert_allclose(received, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_the_peak_is_reached_at_the_last_step_of_the_warm_up():
+    received = rates(1.0, warmup_steps=4, total_steps=10)
+    assert np.argmax(received) == 3
+    assert max(received) == pytest.approx(1.0)
+
+
+def test_parts_of_a_step_share_its_rate():
+    whole = rates(0.6, 2, 6)
+    parts = rates(0.6, 2, 6, accumulation=2)
+    assert parts[0::2] == whole[:6]
+    assert parts[1::2] == whole[:6]
+
+
+def test_the_schedule_can_be_saved():
+    schedule = WarmupLinearDecay(0.6, 3, 10, 2)
+    again = WarmupLinearDecay(**schedule.get_config())
+    assert float(again(7)) == float(schedule(7))
+
+
+@pytest.mark.parametrize(
+    "arguments", [(1.0, 0, 10), (1.0, 11, 10), (1.0, 1, 10, 0), (0.0, 1, 10)]
+)
+def test_a_bad_schedule_is_refused(arguments):
+    with pytest.raises(ValueError, match="Received"):
+        WarmupLinearDecay(*arguments)
+
+
+class Point(keras.layers.Layer):
+    """Three weights, named as those of a dense layer and a norm."""
+
+    def build(self, _):
+        self.kernel, self.bias, self.gamma = (
+            self.add_weight(shape=(2,), initializer="ones", name=name)
+            for name in ("kernel", "bias", "gamma")
+        )
+
+
+def adamw_by_hand(weights, gradients, rate, decay, clip, steps):
+    """The definition, in NumPy; only the first weight decays."""
+    first = [np.zeros(2) for _ in weights]
+    second = [np.zeros(2) for _ in weights]
+    for t in range(1, steps + 1):
+        norm = np.sqrt(sum((g**2).sum() for g in gradients))
+        clipped = [g * min(1.0, clip / norm) for g in gradients]
+        for i, g in enumerate(clipped):
+            if i == 0:
+                weights[i] = weights[i] * (1 - rate * decay)
+            first[i] = 0.9 * first[i] + 0.1 * g
+            second[i] = 0.999 * second[i] + 0.001 * g**2
+            scale = np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+            step = rate * scale * first[i] / (np.sqrt(second[i]) + 1e-6)
+            weights[i] = weights[i] - step
+    return weights
+
+
+@pytest.mark.parametrize("clip", [1.0, 100.0])
+def test_adamw_computes_its_definition(clip):
+    layer = Point()
+    layer.build(None)
+    gradients = [np.array([3.0, -1.0]), np.array([0.5, 2.0]), np.ones(2)]
+    optimizer = make_optimizer(0.1, weight_decay=0.3, clip_norm=clip)
+    for _ in range(4):
+        optimizer.apply(
+            [ops.convert_to_tensor(g, "float32") for g in gradients],
+            layer.trainable_variables,
+        )
+    expected = adamw_by_hand(
+        [np.ones(2)] * 3, gradients, 0.1, 0.3, clip, steps=4
+    )
+    for weight, value in zip(layer.weights, expected, strict=True):
+        np.testing.assert_allclose(
+            ops.convert_to_numpy(weight), value, rtol=1e-5
+        )
+
+
+def test_norms_and_biases_of_a_model_do_not_decay():
+    import bertbook as bb
+
+    model = bb.BertForPreTraining(
+        bb.BertConfig.named("tiny", vocab_size=11, max_position_embeddings=8)
+    )
+    optimizer = make_optimizer(0.1)
+    optimizer.build(model.trainable_variables)
+    decaying = {
+        variable.path.rpartition("/")[2]
+        for variable in model.trainable_variables
+        if optimizer._use_weight_decay(variable)
+    }
+    assert decaying == {"kernel", "embeddings", "table"}
+
+
+def test_loss_scaling_is_on_demand():
+    scaled = make_optimizer(0.1, scale_loss=True)
+    assert isinstance(scaled, keras.optimizers.LossScaleOptimizer)

@@ -1,0 +1,142 @@
+"""Pictures of pairs: what is drawn, what is said, what is refused."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from bertbook import packing, pair_figures
+from bertbook.corpus import Shard
+
+SHARD = Shard(
+    tokens=np.arange(31),
+    sentences=np.array([0, 5, 11, 18, 24, 31]),
+    documents=np.array([0, 3, 5]),
+)
+SPANS = np.array([[0, 5, 5, 18], [18, 24, 1, 9]])
+LABELS = np.array([0, 1], "int32")
+TOKENS = [
+    *("[CLS]", "the", "man", "[MASK]", "home", "[SEP]"),
+    *("penguin", "##s", "fly", "[SEP]"),
+]
+SEGMENTS = [0] * 6 + [1] * 4
+LENGTHS = [30, 12, 50, 22, 64, 9]
+PLACES = packing.find_places(LENGTHS, 64)
+
+
+@functools.cache
+def packed():
+    """A batch of six examples, and the same in fewer rows."""
+    visible = np.arange(64) < np.array(LENGTHS)[:, None]
+    ids = np.ones(visible.shape, "int32")
+    batch = {"input_ids": ids, "token_type_ids": ids * 0}
+    return packing.pack(batch | {"attention_mask": visible}, 64)[0]
+
+
+def mask_of(row):
+    numbers = [i for i, place in enumerate(PLACES) if place.row == row]
+    starts = [PLACES[i].start for i in numbers]
+    return pair_figures.block_mask(
+        packed()["attention_mask"][row], starts, numbers
+    )
+
+
+DRAWN = {
+    "spans": lambda: pair_figures.pair_spans(SHARD, SPANS, LABELS),
+    "targets": lambda: pair_figures.pair_with_targets(
+        TOKENS, SEGMENTS, {3: "went", 7: "##s"}, 1
+    ),
+    "packed rows": lambda: pair_figures.packed_rows(LENGTHS, PLACES, 64),
+    "block mask": lambda: mask_of(1),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_same_picture_same_bytes(name):
+    one, other = DRAWN[name](), DRAWN[name]()
+    assert one.png() == other.png()
+    assert one.png().startswith(b"\x89PNG")
+    assert one.alt
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_every_text_stands_inside_the_picture(name):
+    picture = DRAWN[name]()
+    figure = picture.figure
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    texts = [
+        text
+        for axes in figure.axes
+        for text in axes.texts
+        if text.get_text().strip()
+    ]
+    assert texts
+    for text in texts:
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0, text.get_text()
+        assert box.y0 >= 0, text.get_text()
+        assert box.x1 <= figure.bbox.x1, text.get_text()
+        assert box.y1 <= figure.bbox.y1, text.get_text()
+
+
+def test_spans_are_said():
+    alt = DRAWN["spans"]().alt
+    assert "pair 1: A tokens 0 to 4, B tokens 5 to 17, goes on" in alt
+    assert "pair 2: A tokens 18 to 23, B tokens 1 to 8, stranger" in alt
+
+
+def test_targets_are_said():
+    alt = DRAWN["targets"]().alt
+    assert "from [CLS] the model guesses 'stranger'" in alt
+    assert "'went' at place 3, '##s' at place 7" in alt
+
+
+def test_padding_is_computed():
+    alt = DRAWN["packed rows"]().alt
+    rows = 1 + max(place.row for place in PLACES)
+    before = 1 - sum(LENGTHS) / (len(LENGTHS) * 64)
+    after = 1 - sum(LENGTHS) / (rows * 64)
+    assert f"one a row, {before:.1%} padding" in alt
+    assert f"packed into {rows} rows, {after:.1%}" in alt
+
+
+def test_blocks_are_measured_and_keep_their_colors():
+    row = next(place.row for place in PLACES if place.number == 1)
+    inside = [i for i, place in enumerate(PLACES) if place.row == row]
+    picture = mask_of(row)
+    said = ", ".join(str(LENGTHS[i]) for i in inside)
+    assert f"{len(inside)} examples of {said} tokens" in picture.alt
+    image = np.asarray(picture.figure.axes[0].images[0].get_array())
+    for i in inside:
+        start = PLACES[i].start
+        block = image[start : start + LENGTHS[i], start : start + LENGTHS[i]]
+        assert (block == block[0, 0]).all()
+    blocks = sum(LENGTHS[i] ** 2 for i in inside)
+    assert (image < 1).any(axis=-1).sum() == blocks
+
+
+def test_one_example_without_hidden_tokens():
+    picture = pair_figures.pair_with_targets(TOKENS, SEGMENTS, {}, 0)
+    assert "hidden are none" in picture.alt
+
+
+@pytest.mark.parametrize("labels", [[0], [0, 2], [0, 1, 1]])
+def test_labels_that_do_not_fit_are_refused(labels):
+    with pytest.raises(ValueError, match="`labels` must hold 2 times 0 or 1"):
+        pair_figures.pair_spans(SHARD, SPANS, labels)
+
+
+def test_spans_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match="`spans`"):
+        pair_figures.pair_spans(SHARD, SPANS[:, :3], LABELS)
+
+
+def test_a_target_outside_is_refused():
+    with pytest.raises(ValueError, match=r"`targets` must name .*\[10\]"):
+        pair_figures.pair_with_targets(TOKENS, SEGMENTS, {10: "x"}, 0)
+
+
+def test_segments_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="`segments` must hold 10"):
+        pair_figures.pair_with_targets(TOKENS, SEGMENTS[1:], {}, 0)

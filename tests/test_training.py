@@ -1,0 +1,216 @@
+"""Checkpoints, records and logs: whole and exact, or refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from bertbook import training
+from bertbook.runtime import keras, ops
+
+
+@pytest.fixture
+def model():
+    return make_model()
+
+
+def make_model(width=3):
+    """A model with dropout, so with a random state, compiled and trained."""
+    model = keras.Sequential(
+        [
+            keras.Input((5,)),
+            keras.layers.Dense(width),
+            keras.layers.Dropout(0.5, seed=1),
+            keras.layers.Dense(1),
+        ]
+    )
+    model.compile(keras.optimizers.AdamW(0.1), "mse", metrics=["mae"])
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def train(model, steps):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(4, 5)), rng.normal(size=(4, 1))
+    for _ in range(steps):
+        model.train_on_batch(x, y)
+
+
+def values(model):
+    return [
+        ops.convert_to_numpy(v)
+        for v in (*model.variables, *model.optimizer.variables)
+        if not any(v is m for m in model.metrics_variables)
+    ]
+
+
+def test_a_model_goes_on_as_if_it_had_never_stopped(model, tmp_path):
+    train(model, 2)
+    training.save_checkpoint(tmp_path, 2, model, [0, 1, 2])
+    train(model, 3)
+    other = make_model()
+    assert training.load_checkpoint(tmp_path, other) == (2, [0, 1, 2])
+    train(other, 3)
+    for first, second in zip(values(model), values(other), strict=True):
+        assert np.array_equal(first, second)
+
+
+def test_the_seed_states_are_needed_for_that(model, tmp_path):
+    train(model, 2)
+    training.save_checkpoint(tmp_path, 2, model, None)
+    (path,) = tmp_path.glob("*.safetensors")
+    names = safetensors.numpy.load_file(path)
+    assert any("seed" in name for name in names)
+    assert not any("mae" in name for name in names)  # metrics start anew
+
+
+def test_the_last_two_are_kept(model, tmp_path):
+    for step in (1, 5, 30):
+        training.save_checkpoint(tmp_path, step, model, None)
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept == [
+        "checkpoint-00000005.safetensors",
+        "checkpoint-00000030.safetensors",
+    ]
+
+
+def test_no_checkpoint_is_no_error(model, tmp_path):
+    assert training.load_checkpoint(tmp_path / "none", model) is None
+
+
+@pytest.mark.parametrize("kept_bytes", [0, 7, 0.5, 0.999])
+def test_a_cut_checkpoint_is_named_and_the_one_before_taken(
+    kept_bytes, model, tmp_path
+):
+    train(model, 1)
+    training.save_checkpoint(tmp_path, 1, model, "first")
+    expected = values(model)
+    train(model, 1)
+    training.save_checkpoint(tmp_path, 2, model, "second")
+    path = tmp_path / "checkpoint-00000002.safetensors"
+    whole = path.read_bytes()
+    size = kept_bytes if kept_bytes > 1 else int(len(whole) * kept_bytes)
+    path.write_bytes(whole[:size])
+    other = make_model()
+    with pytest.warns(UserWarning, match="checkpoint-00000002.*is damaged"):
+        assert training.load_checkpoint(tmp_path, other) == (1, "first")
+    for first, second in zip(expected, values(other), strict=True):
+        assert np.array_equal(first, second)
+
+
+def test_checkpoints_that_are_all_damaged_are_an_error(model, tmp_path):
+    training.save_checkpoint(tmp_path, 1, model, None)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(b"")
+    with (
+        pytest.warns(UserWarning, match="damaged"),
+        pytest.raises(ValueError, match="Every checkpoint in"),
+    ):
+        training.load_checkpoint(tmp_path, model)
+
+
+def test_a_checkpoint_of_another_model_is_refused(model, tmp_path):
+    training.save_checkpoint(tmp_path, 1, model, None)
+    with pytest.raises(ValueError, match="another model or optimizer"):
+        training.load_checkpoint(tmp_path, make_model(width=4))
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_full_disk_leaves_the_older_checkpoints(model, tmp_path, monkeypatch):
+    training.save_checkpoint(tmp_path, 1, model, "first")
+
+    def fail(tensors, path, metadata):
+        path.write_bytes(b"some")
+        raise safetensors.SafetensorError("No space left on device")
+
+    monkeypatch.setattr(safetensors.numpy, "save_file", fail)
+    with pytest.raises(OSError, match="No space left on device"):
+        training.save_checkpoint(tmp_path, 2, model, "second")
+    assert [p.name for p in tmp_path.iterdir()] == [
+        "checkpoint-00000001.safetensors"
+    ]
+    assert training.load_checkpoint(tmp_path, model) == (1, "first")
+
+
+def test_half_written_files_are_not_taken(model, tmp_path):
+    training.save_checkpoint(tmp_path, 1, model, "first")
+    (tmp_path / "checkpoint-00000002.part").write_bytes(b"half")
+    assert training.load_checkpoint(tmp_path, model) == (1, "first")
+
+
+# Records and logs.
+
+
+def test_a_record_is_written_once_and_then_compared(tmp_path):
+    path = tmp_path / "run" / "run.json"
+    record = {"steps": 3, "shape": (1, 2), "recipe": {"seed": 0}}
+    training.check_record(path, record)
+    training.check_record(path, record)
+    with pytest.raises(ValueError, match=r"`steps` was 3, now 4"):
+        training.check_record(path, record | {"steps": 4})
+    with pytest.raises(ValueError, match=r"`recipe` was .*, now "):
+        training.check_record(path, record | {"recipe": {"seed": 1}})
+    assert json.loads(path.read_text())["steps"] == 3
+
+
+def test_a_log_forgets_what_will_be_done_again(tmp_path):
+    path = tmp_path / "log.csv"
+    log = training.Log(path)
+    for step in (10, 20, 30):
+        log.add({"step": step, "loss": 1.0 / step})
+    log = training.Log(path, done=20)
+    log.add({"step": 30, "loss": 0.5, "held_out": 0.25})
+    lines = path.read_text().splitlines()
+    assert lines == [
+        "step,loss,held_out",
+        "10,0.1,",
+        "20,0.05,",
+        "30,0.5,0.25",
+    ]
+
+
+def monitor_of(tasks, total=6, accumulation=1):
+    monitor = training.Monitor(
+        total, 0, 1, {"loss": "loss"}, tasks, accumulation, verbose=False
+    )
+    monitor.set_model(make_model())
+    monitor.on_train_begin()
+    return monitor
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+def test_tasks_are_called_when_they_are_due(accumulation):
+    called = []
+    tasks = [
+        (2, lambda row: called.append(("two", row["step"]))),
+        (None, lambda row: called.append(("every", row["step"]))),
+        (5, lambda row: called.append(("five", row["step"]))),
+    ]
+    monitor = monitor_of(tasks, accumulation=accumulation)
+    for batch in range(6 * accumulation):
+        monitor.on_train_batch_end(batch, {"loss": 0.5})
+    assert called == [
+        ("two", 2), ("every", 2), ("two", 4), ("every", 4), ("every", 5),
+        ("five", 5), ("two", 6), ("every", 6), ("five", 6),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_stops_the_run(loss):
+    monitor = monitor_of([(1, lambda row: None)])
+    with pytest.raises(ValueError, match="The loss is .* at step 1"):
+        monitor.on_train_batch_end(0, {"loss": loss})
+
+
+def test_a_row_is_printed_with_the_time_that_is_left(capsys):
+    monitor = monitor_of([(3, lambda row: None)])
+    monitor.verbose = True
+    for batch in range(3):
+        monitor.on_train_batch_end(batch, {"loss": 0.5})
+    printed = capsys.readouterr().out
+    assert "3/6" in printed
+    assert "loss 0.500" in printed
+    assert "tokens/s" in printed
+    assert "left" in printed
