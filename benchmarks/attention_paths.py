@@ -29,7 +29,7 @@ def main():
     einsum = bb.BertEncoder(config, attention="einsum")
     fused = bb.BertEncoder(config, attention="fused")
     for to, weight in zip(fused.weights, einsum.weights, strict=True):
-        to.assign(weight)
+        to.assign(weight.numpy().copy())  # JAX gives its arrays away
     results = {}
     for length in (128, 512):
         batch = draw_batch(length)

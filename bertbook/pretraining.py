@@ -24,6 +24,7 @@ from bertbook.tokenizer import Tokenizer
 
 RECORD = "run.json"
 FINISHED = "model.safetensors"  # what is written last
+COMPILE = True  # with XLA; JAX always does
 # What Keras calls the means, and what a log calls them.
 LOGS = {
     "loss": "loss",
@@ -260,7 +261,7 @@ def compile_for_pretraining(model, recipe):
         optimizer,
         loss=pretraining_losses("sum"),
         weighted_metrics=pretraining_metrics(),
-        jit_compile=True,
+        jit_compile=COMPILE,
     )
     optimizer.build(model.trainable_variables)
 
@@ -333,6 +334,7 @@ def run_steps(model, stream, shards, out, recipe, reporting, devices=1):
     model.fit(
         feed.batches(),
         steps_per_epoch=(recipe.steps - done) * recipe.accumulation,
+        shuffle=False,
         callbacks=[monitor],
         verbose=0,
     )

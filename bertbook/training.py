@@ -50,7 +50,9 @@ def save_checkpoint(folder, step, model, state):
         folder.mkdir(parents=True, exist_ok=True)
         safetensors.numpy.save_file(
             {
-                name: np.ascontiguousarray(keras.ops.convert_to_numpy(variable))
+                name: np.asarray(
+                    keras.ops.convert_to_numpy(variable), order="C"
+                )
                 for name, variable in _named_variables(model).items()
             },
             unfinished,
@@ -339,11 +341,18 @@ def tensorboard_writer(folder):
         ) from error
     writer = tf.summary.create_file_writer(str(folder))
 
+    summary = tf.compat.v1.Summary  # needs no package beside TensorFlow
+
     def write(row):
-        with writer.as_default(step=row["step"]):
-            for name, value in row.items():
-                if name != "step":
-                    tf.summary.scalar(name, float(value))
+        values = [
+            summary.Value(tag=name, simple_value=float(value))
+            for name, value in row.items()
+            if name != "step"
+        ]
+        with writer.as_default():
+            tf.summary.experimental.write_raw_pb(
+                summary(value=values).SerializeToString(), step=row["step"]
+            )
         writer.flush()
 
     return write

@@ -196,12 +196,12 @@ def test_the_shelf_holds_what_the_python_tokenizer_gives(tmp_path):
 @given(
     sizes=st.lists(st.integers(1, 31), min_size=5, max_size=47),
     shard_tokens=st.integers(1, 61),
-    mixed_tokens=st.integers(123, 307),
+    shards_mixed=st.integers(1, 5),
     held_out=st.sampled_from([0.0, 0.11, 0.29]),
     seed=st.integers(0, 7),
 )
 def test_every_document_comes_once_and_none_alone(
-    tmp_path_factory, sizes, shard_tokens, mixed_tokens, held_out, seed
+    tmp_path_factory, sizes, shard_tokens, shards_mixed, held_out, seed
 ):
     """Shards hold two documents, of which pairs can be made, or more."""
     folder = tmp_path_factory.mktemp("random")
@@ -209,7 +209,7 @@ def test_every_document_comes_once_and_none_alone(
     path = write(folder / "a.txt", "\n\n".join(map(" ".join, documents)))
     tokenizer = Tokenizer(ODD)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus, "MIXED_TOKENS", mixed_tokens)
+        patch.setattr(corpus, "MIXED_TOKENS", shards_mixed * shard_tokens)
         patch.setattr(corpus, "LINES_A_CALL", 3)
         made = prepare(
             [path],
@@ -227,16 +227,18 @@ def test_every_document_comes_once_and_none_alone(
     ]
     assert sorted(parts[0] + parts[1]) == sorted(expected)
     for part in ("train", "held_out"):
-        check_shards(made.shards(part), shard_tokens, max(sizes))
+        paths = made.shards(part)
+        check_shards(paths, shard_tokens, shards_mixed, max(sizes))
 
 
-def check_shards(paths, shard_tokens, longest):
-    """Two documents or more; tokens enough, unless few documents are left."""
+def check_shards(paths, shard_tokens, shards_mixed, longest):
+    """Two documents or more; tokens enough, unless few documents wait."""
+    always_enough = 2 * longest <= shard_tokens * min(1, shards_mixed - 1)
     for number, path in enumerate(paths):
         shard = read_shard(path)
         assert len(shard) >= 2
-        are_few = number == len(paths) - 1 or 2 * longest > shard_tokens
-        assert len(shard.tokens) >= shard_tokens or are_few
+        if always_enough and number < len(paths) - 1:
+            assert len(shard.tokens) >= shard_tokens
         most = max(2 * shard_tokens, shard_tokens + longest, 3 * longest)
         assert len(shard.tokens) <= most
         assert shard.sentences[0] == shard.documents[0] == 0
@@ -244,6 +246,16 @@ def check_shards(paths, shard_tokens, longest):
         assert shard.documents[-1] == len(shard.sentences) - 1
         assert (np.diff(shard.sentences) > 0).all()
         assert (np.diff(shard.documents) > 0).all()
+
+
+def test_many_sentences_go_to_the_tokenizer_in_one_call(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.txt", "\n\n".join(["a\nb\nc"] * 100))
+    monkeypatch.setattr(corpus, "LINES_A_CALL", 17)
+    tokenizer, calls = Tokenizer(ODD), []
+    real = tokenizer.encode_pieces
+    tokenizer.encode_pieces = lambda x: calls.append(len(x)) or real(x)
+    prepare([path], tokenizer, tmp_path / "out")
+    assert calls == [18] * 16 + [12]
 
 
 def test_what_waits_does_not_grow(tmp_path, monkeypatch):
@@ -340,6 +352,8 @@ def test_no_part_of_a_single_document(count, tmp_path):
         parts = [read_all(made, part) for part in ("train", "held_out")]
         assert sum(map(len, parts)) == count
         seen[tuple(map(len, parts))] += 1
+        for path in made.shards() + made.shards("held_out"):
+            assert len(read_shard(path)) >= min(2, count)
     assert set(seen) - {"error"} == {
         (count - n, n) for n in range(max(1, count - 1)) if n != 1
     }

@@ -37,7 +37,7 @@ LAYERS = [
     {"pretraining", "finetuning", "generation"},
     {"translation", "relatives", "drawing"},
     {"matrices", "sheets"},
-    {"figures", "mask_figures", "overviews", "pair_figures"},
+    {"figures", "mask_figures", "overviews", "pair_figures", "parity_figures"},
     {"diagrams"},
     {"viewer_data"},
     {"viewers"},

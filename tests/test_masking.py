@@ -198,6 +198,14 @@ def test_how_many_are_chosen(rate):
         assert used.sum(axis=1).tolist() == expected
 
 
+def test_one_at_least_is_chosen():
+    rows = np.array([[PIECES.cls, ODD.index("b"), PIECES.sep, PIECES.pad]])
+    masked, used, _ = kept(Masking(), np.repeat(rows, 7, axis=0))
+    assert used.all()
+    assert (masked["masked_lm_ids"] == ODD.index("b")).all()
+    assert (masked["masked_lm_positions"] == 1).all()
+
+
 def test_a_row_without_a_candidate():
     rows = draw_rows(lengths=(3, 37), width=S)
     rows[0, 1] = ODD.index("[UNK]")
@@ -309,6 +317,17 @@ def test_the_budget_is_kept_and_nearly_used(many):
         assert (used.sum(axis=1) == budgets).all()
     least = {"token": 0.999, "word": 0.9, "span": 0.8}[unit]
     assert used.sum() >= least * budgets.sum()
+
+
+def test_random_pieces_are_of_the_vocabulary_not_of_the_text():
+    rows = np.full((701, S), ODD.index("b"))
+    rows[:, 0] = PIECES.cls
+    masked, _, (b, s) = kept(Masking(mask_share=0, random_share=1), rows)
+    times = np.bincount(masked["input_ids"][b, s], minlength=len(ODD))
+    mean = len(b) / len(PIECES.ordinary)
+    ordinary = times[PIECES.ordinary]
+    assert (np.abs(ordinary - mean) < 5 * mean**0.5).all()
+    assert times.sum() == ordinary.sum()
 
 
 def test_every_place_is_as_likely():

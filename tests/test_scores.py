@@ -20,7 +20,7 @@ SETTINGS = ExampleSettings(max_length=24)
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    lines = [line for path in shelf() for line in path.open(encoding="utf-8")]
+    lines = [path.read_text(encoding="utf-8") for path in shelf()]
     return bb.Tokenizer.train(lines, vocab_size=300)
 
 

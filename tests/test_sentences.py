@@ -39,6 +39,7 @@ CASES = {
     "quote and verb": ("“Go!” she said.", ["“Go!” she said."]),
     "opening quote": ("He ran. “Go!”", ["He ran.", "“Go!”"]),
     "lower case in quotes": ("He ran! “and so”", ["He ran! “and so”"]),
+    "three openings": ("He ran! “‘(so)’”", ["He ran! “‘(so)’”"]),
     "bracket": ("(It rains.) We stay.", ["(It rains.)", "We stay."]),
     "dash": ("It ended. — Then not.", ["It ended.", "— Then not."]),
     "number": ("It is 4.5 or 6. It is.", ["It is 4.5 or 6.", "It is."]),
@@ -66,6 +67,13 @@ CASES = {
 def test_cases_by_hand(case):
     paragraph, sentences = CASES[case]
     assert split_sentences(paragraph) == sentences
+
+
+KNOWN = "Mr Mrs Dr Prof St Jr vs etc No Vol Fig p e.g i.e U.S al Jan Dec"
+
+
+def test_the_usual_abbreviations_are_listed():
+    assert set(KNOWN.lower().split()) <= set(LISTED.split())
 
 
 @pytest.mark.parametrize("word", LISTED.split())
@@ -172,28 +180,28 @@ def test_nothing_but_spaces_is_lost(paragraph):
         assert split_sentences(sentence) == [sentence]
 
 
-MILLION = 1_000_000
 LINES = {
-    "marks": "!" * MILLION,
-    "marks of two kinds": "。!" * MILLION,
-    "marks and letters": "!" * MILLION + "a",
-    "quotes": "." + '"' * MILLION,
-    "marks and quotes": '."' * MILLION,
-    "spaces": "a." + " " * MILLION + "b",
-    "spaces alone": " " * MILLION,
-    "brackets": "a. " + "(" * MILLION + "b",
-    "a word": "a" * MILLION + ". B",
-    "short sentences": "A5. " * (MILLION // 4),
-    "refused ends": "a. b! " * (MILLION // 6),
+    "marks": "!",
+    "marks of two kinds": "。!",
+    "quotes": '"',
+    "marks and quotes": '."',
+    "spaces": " ",
+    "brackets": "(",
+    "letters": "a",
+    "short sentences": "A5. ",
+    "refused ends": "a. b! ",
 }
 
 
 @pytest.mark.parametrize("case", LINES)
 def test_a_long_line_takes_no_hours(case):
-    start = time.perf_counter()
-    sentences = split_sentences(LINES[case])
-    assert time.perf_counter() - start < 20  # a fraction of a second, alone
-    assert len("".join(sentences)) <= len(LINES[case])
+    part = LINES[case]
+    for size in (40_000, 1_000_000):  # a slow rule fails on the first
+        line = f"A5. {part * (size // len(part))}b"
+        start = time.perf_counter()
+        sentences = split_sentences(line)
+        assert time.perf_counter() - start < size / 30_000  # 1/30 of it, alone
+        assert "".join(sentences).replace(" ", "") == line.replace(" ", "")
 
 
 # No errors: every string is a paragraph.

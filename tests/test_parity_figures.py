@@ -1,0 +1,92 @@
+"""Pictures of agreement: what is drawn, what is said, what is refused."""
+
+import numpy as np
+import pytest
+
+from bertbook import parity_figures
+
+FLOOR = np.array([2e-7, 9e-7, 1.1e-6, 1.2e-6])
+GAPS = {
+    "another epsilon": np.array([1e-2, 8e-3, 4e-3, 3e-3]),
+    "swapped": np.array([0.0, 2.0, 4.0, 9.0]),
+    "turned": np.array([2e-7, 9e-7, 1.3, 0.7]),
+    "moved": np.array([2.4, 1.9, 1.1, 1.0]),
+}
+
+
+def drawn(**options):
+    return parity_figures.gap_panels(GAPS, FLOOR, "Four faults", **options)
+
+
+def test_same_picture_same_bytes():
+    one, other = drawn(), drawn()
+    assert one.png() == other.png()
+    assert one.png().startswith(b"\x89PNG")
+
+
+def test_every_program_has_a_panel_of_its_own():
+    shown = [axes for axes in drawn().figure.axes if axes.axison]
+    assert [axes.get_title() for axes in shown] == list(GAPS)
+    for axes, line in zip(shown, GAPS.values(), strict=True):
+        colored = axes.get_lines()[-1].get_ydata()
+        np.testing.assert_array_equal(
+            colored, np.maximum(line, parity_figures.LEAST)
+        )
+        assert len(axes.get_lines()) == len(GAPS) + 1  # the others, the level
+
+
+def test_panels_share_one_scale():
+    shown = [axes for axes in drawn().figure.axes if axes.axison]
+    assert len({axes.get_ylim() for axes in shown}) == 1
+    low, high = shown[0].get_ylim()
+    assert low < parity_figures.LEAST
+    assert high > 9.0
+
+
+def test_alt_text_says_powers_of_ten():
+    alt = drawn().alt
+    assert "Four faults: 4 panels over 3 layers" in alt
+    assert "another epsilon from 1e-2 to 1e-3;" in alt
+    assert "swapped from rounding to 1e1;" in alt
+    assert "turned from rounding to 1e0;" in alt
+
+
+def test_the_author_may_write_the_alt_text():
+    assert drawn(alt="as the author says").alt == "as the author says"
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 9])
+def test_any_number_of_columns_fits(columns):
+    figure = drawn(columns=columns).figure
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()
+    for axes in figure.axes:
+        box = axes.title.get_window_extent(renderer)
+        assert box.x0 >= 0
+        assert box.y1 <= figure.bbox.y1
+
+
+def test_one_program_is_enough():
+    picture = parity_figures.gap_panels({"alone": FLOOR}, FLOOR)
+    assert "1 panel over 3 layers" in picture.alt
+
+
+@pytest.mark.parametrize(
+    ("gaps", "floor", "message"),
+    [
+        ({}, FLOOR, "`gaps` must be a dict with at least one name"),
+        ([FLOOR], FLOOR, "`gaps` must be a dict"),
+        ({"a": FLOOR[:2]}, FLOOR, "`gaps: a` must hold 4 differences"),
+        ({"a": -FLOOR}, FLOOR, "`gaps: a` must hold differences >= 0"),
+        ({"a": FLOOR * np.nan}, FLOOR, "`gaps: a` must be finite"),
+        ({"a": FLOOR}, FLOOR[None], "`floor` must have 1 axes"),
+    ],
+)
+def test_a_mistake_is_named(gaps, floor, message):
+    with pytest.raises(ValueError, match=message):
+        parity_figures.gap_panels(gaps, floor)
+
+
+def test_columns_must_be_a_count():
+    with pytest.raises(ValueError, match="`columns` must be an integer >= 1"):
+        drawn(columns=0)
