@@ -88,7 +88,7 @@ def measure(task, folder, *paths):
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, *map(str, command)],
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
     )
     facts, used = done.stdout.splitlines()

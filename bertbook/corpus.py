@@ -26,7 +26,7 @@ from bertbook.config import read_json
 from bertbook.sentences import split_sentences
 from bertbook.text_checks import check_text
 
-OPENERS = {".xz": lzma.open, ".gz": gzip.open}
+OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open}
 DAMAGES = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 RECORD = "corpus.json"
 SHARD_TOKENS = 1_000_000

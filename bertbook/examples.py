@@ -195,7 +195,7 @@ def draw_runs(shard: Shard, room: int, rng: np.random.Generator) -> np.ndarray:
     Returns:
         `(n, 4)` as `draw_pairs` gives, the second text empty.
     """
-    spans = []
+    spans: list[tuple[int, int, int, int]] = []
     bounds = shard.sentences[shard.documents]
     for start, end in zip(bounds[:-1], bounds[1:], strict=True):
         first = start + int(rng.integers(1, room + 1))

@@ -123,11 +123,11 @@ def _pack_slots(batch, places) -> dict[str, np.ndarray]:
     rows: dict[int, list[tuple[int, int]]] = {}
     used = batch["masked_lm_weights"] > 0
     for number, place in enumerate(places):
-        found = np.flatnonzero(used[number]).tolist()
-        rows.setdefault(place.row, []).extend((number, i) for i in found)
-    slots = max(1, *map(len, rows.values())) if rows else 1
+        slots = np.flatnonzero(used[number]).tolist()
+        rows.setdefault(place.row, []).extend((number, i) for i in slots)
+    most = max(1, *map(len, rows.values()))
     packed = {
-        name: np.zeros((len(rows), slots), batch[name].dtype) for name in SLOTS
+        name: np.zeros((len(rows), most), batch[name].dtype) for name in SLOTS
     }
     for row, found in rows.items():
         for slot, (number, i) in enumerate(found):

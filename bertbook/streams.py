@@ -12,7 +12,7 @@ import itertools
 import multiprocessing
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,7 +139,7 @@ class ExampleStream:
         # A fork would copy the threads and locks of a backend.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, context) as pool:
-            ahead = deque()
+            ahead: deque[tuple[Position, Future]] = deque()
             try:
                 for position, task in tasks:
                     ahead.append((position, pool.submit(run_task, task)))

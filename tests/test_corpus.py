@@ -258,6 +258,22 @@ def test_many_sentences_go_to_the_tokenizer_in_one_call(tmp_path, monkeypatch):
     assert calls == [18] * 16 + [12]
 
 
+def test_a_long_document_at_the_end_is_not_alone(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.txt", "a\n\na\n\na\n\n" + "a " * 31)
+    monkeypatch.setattr(corpus, "MIXED_TOKENS", 30)
+    for seed in range(20):
+        made = prepare(
+            [path],
+            Tokenizer(ODD),
+            tmp_path / str(seed),
+            held_out=0,
+            seed=seed,
+            shard_tokens=30,
+        )
+        assert all(len(read_shard(path)) >= 2 for path in made.shards())
+        assert made.record["documents"] == 4
+
+
 def test_what_waits_does_not_grow(tmp_path, monkeypatch):
     """What was read and is in no shard yet stays below the bound."""
     path = write(tmp_path / "a.txt", "\n\n".join(["a " * 13] * 1_009))

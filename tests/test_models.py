@@ -79,7 +79,10 @@ def head_by_loops(head, hidden, table):
 
 def test_the_head_computes_its_definition():
     config = bb.BertConfig(
-        vocab_size=7, hidden_size=6, num_attention_heads=2, initializer_range=0.5
+        vocab_size=7,
+        hidden_size=6,
+        num_attention_heads=2,
+        initializer_range=0.5,
     )
     head = MaskedLMHead(config)
     head.build((None, None, 6))

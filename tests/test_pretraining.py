@@ -195,9 +195,9 @@ def command(out, *more):
     return [
         sys.executable, "-m", "bertbook", "pretrain",
         "--corpus", *map(str, shelf()), "--out", str(out),
-        "--size", "tiny", "--steps", "24", "--batch-size", "16",
+        "--size", "tiny", "--steps", "150", "--batch-size", "16",
         "--max-length", "32", "--seed", "3", "--checkpoint-steps", "2",
-        "--log-steps", "2", "--evaluation-steps", "12", *more,
+        "--log-steps", "2", "--evaluation-steps", "50", *more,
     ]  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def test_killed_five_times_at_random_moments(tmp_path):
             if set(checkpoints.glob("*.safetensors")) - seen:
                 break  # it makes progress between two kills
             time.sleep(0.05)
-        time.sleep(rng.uniform(0, 2))
+        time.sleep(rng.uniform(0, 1))
         if process.poll() is not None:
             pytest.fail("the run ended before it was killed five times")
         process.send_signal(signal.SIGKILL)
