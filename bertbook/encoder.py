@@ -121,20 +121,23 @@ class EncoderBlock(keras.layers.Layer):
         hidden,
         attention_mask=None,
         return_weights=False,
+        positions=None,
         training=None,
     ):
-        """Returns new vectors of the same shape.
+        """Returns new vectors.
 
         Args:
             hidden: Float tensor of shape `(B, S, D)`.
             attention_mask: Optional boolean tensor that broadcasts to
                 `(B, N, S, S)`.
             return_weights: Whether to return the attention weights too.
+            positions: Optional integer tensor of shape `(B, M)`: the tokens
+                whose vectors are wanted; without it, all.
             training: Whether to drop values.
 
         Returns:
-            The vectors, `(B, S, D)`; with `return_weights` also the weights,
-            `(B, N, S, S)`.
+            The vectors, `(B, S, D)` or `(B, M, D)`; with `return_weights`
+            also the weights, `(B, N, S, S)`.
         """
         gathered = self.attention(
             hidden,
@@ -144,6 +147,9 @@ class EncoderBlock(keras.layers.Layer):
         )
         if return_weights:
             gathered, weights = gathered
+        if positions is not None:  # what follows takes each token by itself
+            hidden = gather_tokens(hidden, positions)  # (B, M, D)
+            gathered = gather_tokens(gathered, positions)
         gathered = self.dropout(gathered, training=training)
         hidden = self.attention_norm(hidden + gathered)  # (B, S, D)
         worked = self.feed_forward(hidden)
@@ -216,6 +222,7 @@ class BertEncoder(Pretrained, keras.Model):
         batch,
         output_hidden_states=False,
         output_attentions=False,
+        positions=None,
         training=None,
     ):
         """Encodes a batch.
@@ -230,11 +237,14 @@ class BertEncoder(Pretrained, keras.Model):
                 `packing.pack`.
             output_hidden_states: Whether to return what every layer gives.
             output_attentions: Whether to return the attention weights.
+            positions: Optional integer tensor of shape `(B, M)`: the only
+                tokens whose vectors are wanted. The last layer then leaves
+                out the others, which saves time; nothing is pooled.
             training: Whether to drop values.
 
         Returns:
-            A dict of `sequence_output`, `(B, S, D)`, and, with a pooler,
-            `pooled_output`, `(B, D)`, or `(B, E, D)`; on demand
+            A dict of `sequence_output`, `(B, S, D)` or `(B, M, D)`, and, with
+            a pooler, `pooled_output`, `(B, D)`, or `(B, E, D)`; on demand
             `hidden_states`, L + 1 times `(B, S, D)` with the embeddings
             first, and `attentions`, L times `(B, N, S, S)`.
 
@@ -254,6 +264,7 @@ class BertEncoder(Pretrained, keras.Model):
                 hidden,
                 attention_mask=mask,
                 return_weights=output_attentions,
+                positions=positions if block is self.blocks[-1] else None,
                 training=training,
             )
             if output_attentions:
@@ -261,7 +272,7 @@ class BertEncoder(Pretrained, keras.Model):
                 attentions.append(weights)
             hidden_states.append(hidden)
         outputs = {"sequence_output": hidden}
-        if self.pooler is not None:
+        if self.pooler is not None and positions is None:
             first = hidden[:, 0]  # the [CLS] token
             if "cls_positions" in batch:
                 first = gather_tokens(hidden, batch["cls_positions"])

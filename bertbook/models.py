@@ -3,10 +3,10 @@
 Differences: none; the names are those of Hugging Face.
 """
 
-from bertbook.encoder import BertEncoder, gather_tokens
+from bertbook.encoder import BertEncoder
 from bertbook.heads import MaskedLMHead, next_sentence_head
 from bertbook.pretrained import Pretrained
-from bertbook.runtime import keras
+from bertbook.runtime import keras, ops
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -51,8 +51,13 @@ class BertForMaskedLM(Pretrained, keras.Model):
                 `(B, M)`; without them every token gets logits, `(B, S, V)`.
             training: Whether to drop values.
         """
-        hidden = self.encoder(batch, training=training)["sequence_output"]
-        return masked_lm_logits(self, hidden, batch)
+        outputs = self.encoder(
+            batch,
+            positions=batch.get("masked_lm_positions"),
+            training=training,
+        )
+        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
+        return self.masked_lm(outputs["sequence_output"], table)
 
     def get_config(self):
         """Returns what Keras needs to build this model again."""
@@ -104,11 +109,11 @@ class BertForPreTraining(Pretrained, keras.Model):
             `mlm_logits`, `(B, M, V)`, and `nsp_logits`, `(B, 2)`: first "goes
             on", then "does not"; `(B, E, 2)` for rows of E examples.
         """
-        outputs = self.encoder(batch, training=training)
-        hidden = outputs["sequence_output"]
+        pooled, hidden = pooled_and_hidden(self.encoder, batch, training)
+        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
         return {
-            "mlm_logits": masked_lm_logits(self, hidden, batch),
-            "nsp_logits": self.next_sentence(outputs["pooled_output"]),
+            "mlm_logits": self.masked_lm(hidden, table),
+            "nsp_logits": self.next_sentence(pooled),
         }
 
     def get_config(self):
@@ -116,26 +121,34 @@ class BertForPreTraining(Pretrained, keras.Model):
         return get_config(self, super().get_config())
 
 
-def masked_lm_logits(model, hidden, batch):
-    """Returns the logits of the hidden tokens, or of all.
+def pooled_and_hidden(encoder, batch, training=None):
+    """Returns the vectors that both tasks need, and computes no others.
 
-    Only the vectors of hidden tokens go through the head: at a length of 128
-    that is one in six, and the product with the token table is the largest of
-    a small model.
+    At a length of 128, one token in six is hidden. The last feed-forward
+    network works on those and on [CLS] alone.
 
     Args:
-        model: A model with `masked_lm` and `encoder`.
-        hidden: Float tensor of shape `(B, S, D)`.
+        encoder: A `BertEncoder` with a pooler.
         batch: The batch, with `masked_lm_positions` or without.
+        training: Whether to drop values.
 
     Returns:
-        `(B, M, V)`, or `(B, S, V)`.
+        The pooled vectors, `(B, D)`, or `(B, E, D)` for rows of E examples;
+        and those of the hidden tokens, `(B, M, D)`, or of all, `(B, S, D)`.
     """
-    if "masked_lm_positions" in batch:
-        positions = batch["masked_lm_positions"]
-        hidden = gather_tokens(hidden, positions)  # (B, M, D)
-    table = model.encoder.embeddings.token.embeddings  # (V, D), shared
-    return model.masked_lm(hidden, table)
+    if "masked_lm_positions" not in batch:
+        outputs = encoder(batch, training=training)
+        return outputs["pooled_output"], outputs["sequence_output"]
+    masked = ops.cast(batch["masked_lm_positions"], "int32")
+    first = batch.get("cls_positions", ops.zeros_like(masked[:, :1]))  # (B, E)
+    positions = ops.concatenate([ops.cast(first, "int32"), masked], axis=1)
+    outputs = encoder(batch, positions=positions, training=training)
+    vectors = outputs["sequence_output"]  # (B, E + M, D)
+    count = ops.shape(first)[1]
+    pooled = encoder.pooler(vectors[:, :count])
+    if "cls_positions" not in batch:
+        pooled = pooled[:, 0]
+    return pooled, vectors[:, count:]
 
 
 def get_config(model, config):

@@ -31,7 +31,7 @@ LAYERS = [
     {"corpus", "forward_pass", "pretrained"},
     {"encoder", "examples", "datasets"},
     {"heads", "losses", "metrics", "spans", "streams", "tags"},
-    {"models", "optimization"},
+    {"models", "neighbors", "optimization"},
     {"decoder", "feeding", "training"},
     {"cloze", "scores"},
     {"pretraining", "finetuning", "generation"},
