@@ -21,7 +21,7 @@ def look_at_neighbors(
     offset. The other weights stay as they are.
 
     Args:
-        model: A model with an encoder whose weights are fresh.
+        model: A `BertEncoder`, or a model that has one, with fresh weights.
         offsets: Where each head of a layer looks: -1 is the token before.
             Heads that are left over stay random.
         share: Part of the variance of an embedding that is its position.
@@ -44,7 +44,8 @@ def look_at_neighbors(
         )
     rng = np.random.default_rng(seed)
     subspace = np.linalg.qr(rng.normal(size=(width, head_width)))[0]  # (D, H)
-    embeddings = model.encoder.embeddings
+    encoder = getattr(model, "encoder", model)
+    embeddings = encoder.embeddings
     tables = embeddings.token.embeddings, embeddings.segment.embeddings
     variance = sum(np.asarray(table.numpy()).var() for table in tables)
     waves = even_sinusoids(np.arange(count), head_width)  # (P, H)
@@ -53,7 +54,7 @@ def look_at_neighbors(
     embeddings.position.table.assign(scale * waves @ subspace.T)  # (P, D)
     # After normalization, position times position is share * D.
     gain = np.sqrt(sharpness * np.sqrt(head_width) / (share * width))
-    for block in model.encoder.blocks:
+    for block in encoder.blocks:
         kernel = block.attention.query_key_value.kernel
         matrix = np.array(kernel.numpy())  # (D, 3D): queries, keys, values
         for head, offset in enumerate(offsets[: config.num_attention_heads]):

@@ -139,8 +139,9 @@ def pretrain(
         out: The folder of the run: in the end config.json, model.safetensors,
             vocab.txt, log.csv and README.md.
         recipe: A `Recipe`.
-        model: A published size, a `BertConfig`, or a folder whose weights are
-            the start.
+        model: A published size such as "mini", with random weights; a
+            `BertConfig`; or a folder whose weights are the start, such as
+            `locations.find_folder("mini")`.
         tokenizer: A `Tokenizer`, a shipped name or a folder.
         examples: An `ExampleSettings`; None means the paper's.
         held_out: Share of the documents that are only evaluated on.

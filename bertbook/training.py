@@ -174,10 +174,11 @@ def check_record(path, record):
     if path.is_file():
         stored = json.loads(path.read_text(encoding="utf-8"))
         record = json.loads(json.dumps(record))
+        old, new = _settings(stored), _settings(record)
         differing = [
-            f"`{key}` was {stored.get(key)!r}, now {record.get(key)!r}"
-            for key in sorted(stored.keys() | record.keys())
-            if stored.get(key) != record.get(key)
+            f"`{name}` was {old.get(name)!r}, now {new.get(name)!r}"
+            for name in sorted(old.keys() | new.keys())
+            if old.get(name) != new.get(name)
         ]
         if differing:
             raise ValueError(
@@ -190,6 +191,17 @@ def check_record(path, record):
     unfinished = path.with_suffix(".part")
     unfinished.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
     unfinished.replace(path)
+
+
+def _settings(record, prefix=""):
+    """Returns the settings of a record by names such as `recipe.seed`."""
+    settings = {}
+    for key, value in record.items():
+        if isinstance(value, dict):
+            settings |= _settings(value, f"{prefix}{key}.")
+        else:
+            settings[prefix + key] = value
+    return settings
 
 
 class Log:

@@ -246,6 +246,37 @@ def test_bucket_length_changes_nothing(tiny):
             )
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_asked_tokens_get_the_vectors_that_they_have_among_all(tiny, packed):
+    batch = drawn.draw_batch(tiny.config)
+    rows, length = batch["input_ids"].shape
+    if packed:
+        visible = np.tri(length, dtype="int32")[None].repeat(rows, axis=0)
+        batch["attention_mask"] = visible
+    every = tiny(batch, output_hidden_states=True, output_attentions=True)
+    places = np.random.default_rng(0).integers(0, length, (rows, 5))
+    asked = tiny(
+        batch,
+        output_hidden_states=True,
+        output_attentions=True,
+        positions=places,
+    )
+    assert "pooled_output" not in asked
+    expected = np.take_along_axis(
+        to_numpy(every["sequence_output"]), places[:, :, None], axis=1
+    )
+    found = to_numpy(asked["sequence_output"])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    for name in ("hidden_states", "attentions"):
+        last = -1 if name == "hidden_states" else None
+        for one, other in zip(
+            to_numpy(asked[name][:last]),
+            to_numpy(every[name][:last]),
+            strict=True,
+        ):
+            np.testing.assert_allclose(one, other, atol=1e-6)
+
+
 def test_returned_attentions_are_those_used(tiny):
     batch = drawn.draw_batch(tiny.config)
     outputs = to_numpy(

@@ -168,10 +168,13 @@ def test_a_run_that_stopped_ends_as_one_that_did_not(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"batch_size": 4}, "`recipe` was"),
-        ({"steps": 8}, "`recipe` was"),
-        ({"config": small_config(hidden_size=15)}, "`config` was"),
-        ({"examples": ExampleSettings(max_length=20)}, "`examples` was"),
+        ({"batch_size": 4}, "`recipe.batch_size` was 8, now 4"),
+        ({"steps": 8}, "`recipe.steps` was 3, now 8"),
+        ({"config": small_config(hidden_size=15)}, "`config.hidden_size` was"),
+        (
+            {"examples": ExampleSettings(max_length=20)},
+            "`examples.max_length` was",
+        ),
     ],
 )
 def test_another_setting_is_refused_and_nothing_lost(

@@ -150,7 +150,7 @@ def test_a_record_is_written_once_and_then_compared(tmp_path):
     training.check_record(path, record)
     with pytest.raises(ValueError, match=r"`steps` was 3, now 4"):
         training.check_record(path, record | {"steps": 4})
-    with pytest.raises(ValueError, match=r"`recipe` was .*, now "):
+    with pytest.raises(ValueError, match=r"`recipe.seed` was 0, now 1"):
         training.check_record(path, record | {"recipe": {"seed": 1}})
     assert json.loads(path.read_text())["steps"] == 3
 

@@ -37,9 +37,7 @@ def main():
     if vocabulary_hash(tokenizer) != vocabulary_hash(model.tokenizer):
         sys.exit("The model was trained with another vocabulary.")
     paper = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
-    shipped = bb.BertForPreTraining(
-        model.config.replace(initializer_range=0.02, **paper)
-    )
+    shipped = bb.BertForPreTraining(model.config.replace(**paper))
     shipped.set_weights(model.get_weights())
     shipped.save_pretrained(target, "float16", SHARD_BYTES)
     write_log(out / "run", target / "log.csv")
