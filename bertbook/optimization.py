@@ -10,21 +10,26 @@ UNDECAYED = ("bias", "gamma", "beta")  # names of biases and norms
 
 
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Raises the learning rate to a peak in a line, then lowers it to 0.
+    """Raises the learning rate in a line, then lowers it in another.
 
     Source: Devlin et al. (2019), appendix A.2.
 
     Args:
         peak: The highest rate, reached at the last step of the warm-up.
         warmup_steps: Steps on the way up, at least 1.
-        total_steps: All steps; the rate is 0 after the last.
+        total_steps: All steps.
         accumulation: Batches that make one step.
+        end: Share of the peak that is left after the last step; above 0 for
+            a run that others will go on with.
 
     Raises:
-        ValueError: A number is below 1, or the warm-up is longer than the run.
+        ValueError: A number is out of range, or the warm-up is longer than
+            the run.
     """
 
-    def __init__(self, peak, warmup_steps, total_steps, accumulation=1):
+    def __init__(
+        self, peak, warmup_steps, total_steps, accumulation=1, end=0.0
+    ):
         if not 1 <= warmup_steps <= total_steps or accumulation < 1:
             raise ValueError(
                 "`warmup_steps` must be in [1, `total_steps`], `accumulation` "
@@ -33,18 +38,21 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             )
         if peak <= 0:
             raise ValueError(f"`peak` must be above 0. Received: {peak}.")
+        if not 0.0 <= end <= 1.0:
+            raise ValueError(f"`end` must be in [0, 1]. Received: {end}.")
         self.peak = peak
         self.warmup_steps = warmup_steps
         self.total_steps = total_steps
         self.accumulation = accumulation
+        self.end = end
 
     def __call__(self, step):
         """Returns the rate of a step, counted from 0."""
         step = ops.cast(step // self.accumulation, "float32")
         up = (step + 1.0) / self.warmup_steps
         down = self.total_steps - self.warmup_steps + 1
-        left = (self.total_steps - step) / down
-        return self.peak * ops.maximum(0.0, ops.minimum(up, left))
+        left = ops.maximum(0.0, (self.total_steps - step) / down)
+        return self.peak * ops.minimum(up, self.end + (1 - self.end) * left)
 
     def get_config(self):
         """Returns the arguments of `__init__`."""
@@ -53,6 +61,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             "warmup_steps": self.warmup_steps,
             "total_steps": self.total_steps,
             "accumulation": self.accumulation,
+            "end": self.end,
         }
 
 

@@ -47,6 +47,7 @@ class Recipe:
         batch_size: Rows an update.
         learning_rate: The peak, at the end of the warm-up.
         warmup: Share of the steps on the way up.
+        end: Share of the peak that is left after the last step.
         weight_decay: As in `make_optimizer`; `beta_2` and `clip_norm` alike.
         accumulation: Parts that an update is computed in.
         dtype: "float32", "mixed_bfloat16", or "mixed_float16", which scales
@@ -62,6 +63,7 @@ class Recipe:
     batch_size: int = 64
     learning_rate: float = 1e-3
     warmup: float = 0.1
+    end: float = 0.0
     weight_decay: float = 0.01
     beta_2: float = 0.999
     clip_norm: float = 1.0
@@ -76,10 +78,12 @@ class Recipe:
                 raise ValueError(
                     f"`{name}` must be an integer >= 1. Received: {value!r}."
                 )
-        if not 0.0 <= self.warmup <= 1.0:
-            raise ValueError(
-                f"`warmup` must be in [0, 1]. Received: {self.warmup}."
-            )
+        for name in ("warmup", "end"):
+            value = getattr(self, name)
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(
+                    f"`{name}` must be in [0, 1]. Received: {value}."
+                )
         if self.batch_size % self.accumulation:
             raise ValueError(
                 "`batch_size` must be a multiple of `accumulation`. Received: "
@@ -248,7 +252,11 @@ def compile_for_pretraining(model, recipe):
     """
     warmup_steps = max(1, round(recipe.steps * recipe.warmup))
     schedule = WarmupLinearDecay(
-        recipe.learning_rate, warmup_steps, recipe.steps, recipe.accumulation
+        recipe.learning_rate,
+        warmup_steps,
+        recipe.steps,
+        recipe.accumulation,
+        recipe.end,
     )
     optimizer = make_optimizer(
         schedule,

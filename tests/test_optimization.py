@@ -28,6 +28,13 @@ def test_the_peak_is_reached_at_the_last_step_of_the_warm_up():
     assert max(received) == pytest.approx(1.0)
 
 
+def test_a_run_may_end_above_zero():
+    received = rates(0.6, warmup_steps=3, total_steps=10, end=0.5)
+    expected = [0.3 + 0.3 * left / 8 for left in (7, 6, 5, 4, 3, 2, 1, 0, 0)]
+    np.testing.assert_allclose(received[:3], [0.2, 0.4, 0.6], rtol=1e-6)
+    np.testing.assert_allclose(received[3:], expected, rtol=1e-6)
+
+
 def test_parts_of_a_step_share_its_rate():
     whole = rates(0.6, 2, 6)
     parts = rates(0.6, 2, 6, accumulation=2)
@@ -36,13 +43,20 @@ def test_parts_of_a_step_share_its_rate():
 
 
 def test_the_schedule_can_be_saved():
-    schedule = WarmupLinearDecay(0.6, 3, 10, 2)
+    schedule = WarmupLinearDecay(0.6, 3, 10, 2, 0.1)
     again = WarmupLinearDecay(**schedule.get_config())
     assert float(again(7)) == float(schedule(7))
 
 
 @pytest.mark.parametrize(
-    "arguments", [(1.0, 0, 10), (1.0, 11, 10), (1.0, 1, 10, 0), (0.0, 1, 10)]
+    "arguments",
+    [
+        (1.0, 0, 10),
+        (1.0, 11, 10),
+        (1.0, 1, 10, 0),
+        (0.0, 1, 10),
+        (1.0, 1, 10, 1, 1.5),
+    ],
 )
 def test_a_bad_schedule_is_refused(arguments):
     with pytest.raises(ValueError, match="Received"):

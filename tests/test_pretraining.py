@@ -356,6 +356,7 @@ def test_tensorboard_logs(tmp_path, tokenizer):
         ({"batch_size": -1}, "`batch_size` must be"),
         ({"accumulation": 3, "batch_size": 8}, "multiple of `accumulation`"),
         ({"warmup": 1.5}, "`warmup` must be"),
+        ({"end": -0.1}, "`end` must be"),
     ],
 )
 def test_a_bad_recipe_is_refused(options, message):

@@ -33,43 +33,55 @@ def main():
     out = Path(sys.argv[1])
     target = MODELS / (sys.argv[2] if len(sys.argv) > 2 else "mini")
     tokenizer = bb.Tokenizer.from_pretrained(target)
-    model = bb.BertForPreTraining.from_pretrained(out / "run")
+    runs = sorted(out.glob("run_*"))
+    model = bb.BertForPreTraining.from_pretrained(runs[-1])
     if vocabulary_hash(tokenizer) != vocabulary_hash(model.tokenizer):
         sys.exit("The model was trained with another vocabulary.")
     paper = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
     shipped = bb.BertForPreTraining(model.config.replace(**paper))
     shipped.set_weights(model.get_weights())
     shipped.save_pretrained(target, "float16", SHARD_BYTES)
-    write_log(out / "run", target / "log.csv")
+    write_log(runs, target / "log.csv")
     facts = json.loads((out / "corpus" / "corpus.json").read_text("utf-8"))
     corpus = Corpus(out / "corpus", facts)
     found = measure(corpus, tokenizer, target)
     text = json.dumps(found, indent=2) + "\n"
     (target / "scores.json").write_text(text, encoding="utf-8")
-    record = json.loads((out / "run" / "run.json").read_text("utf-8"))
-    card = write_card(target, record, corpus.record, found, probe(target))
+    records = [read_record(run) for run in runs]
+    card = write_card(target, records, corpus.record, found, probe(target))
     (target / "README.md").write_text(card, encoding="utf-8")
     print(text)
 
 
-def write_log(run, path):
-    """Copies the log of a run, tokens in place of the speed of the machine."""
-    record = json.loads((run / "run.json").read_text("utf-8"))
-    a_step = record["recipe"]["batch_size"] * record["examples"]["max_length"]
-    with open(run / "log.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        row.pop("tokens_per_second")
-        row["tokens"] = int(row["step"]) * a_step
-    names = ["step", "tokens"]
-    names += [name for name in rows[-1] if name not in names]
+def read_record(run):
+    """Returns what a run is made of."""
+    return json.loads((run / "run.json").read_text("utf-8"))
+
+
+def write_log(runs, path):
+    """Joins the logs of runs, tokens in place of the speed of the machine."""
+    rows, steps, tokens = [], 0, 0
+    for number, run in enumerate(runs, 1):
+        record = read_record(run)
+        rows_a_step = record["recipe"]["batch_size"]
+        a_step = rows_a_step * record["examples"]["max_length"]
+        with open(run / "log.csv", newline="", encoding="utf-8") as file:
+            found = list(csv.DictReader(file))
+        for row in found:
+            row.pop("tokens_per_second")
+            step = int(row.pop("step"))
+            place = {
+                "run": number,
+                "step": steps + step,
+                "tokens": tokens + step * a_step,
+            }
+            rows.append(place | {k: shorten(v) for k, v in row.items()})
+        steps, tokens = rows[-1]["step"], rows[-1]["tokens"]
+    names = list(dict.fromkeys(name for row in rows for name in row))
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(
-            {name: shorten(value) for name, value in row.items()}
-            for row in rows
-        )
+        writer.writerows(rows)
 
 
 def shorten(value):
@@ -120,12 +132,18 @@ def probe(folder):
     return percent
 
 
-def write_card(folder, record, corpus, found, percent):
+def write_card(folder, records, corpus, found, percent):
     """Returns the text of the card."""
     config = bb.BertConfig.from_json(folder / "config.json")
-    recipe, examples = record["recipe"], record["examples"]
-    tokens = (
-        recipe["steps"] * recipe["batch_size"] * examples["max_length"] / 1e6
+    recipes = [record["recipe"] for record in records]
+    recipe, examples = recipes[-1], records[-1]["examples"]
+    steps = sum(r["steps"] for r in recipes)
+    tokens = steps * recipe["batch_size"] * examples["max_length"] / 1e6
+    rates = "; ".join(
+        f"{r['steps']:,} steps with a peak of {r['learning_rate']} after a "
+        f"warm-up over {r['warmup']:.0%} of them, then in a line down to "
+        f"{r.get('end', 0.0):.0%} of it"
+        for r in recipes
     )
     rows = [
         f"| {label} | {row['mlm_loss']:.2f} | "
@@ -155,16 +173,15 @@ def write_card(folder, record, corpus, found, percent):
         f"{corpus['held_out']:.0%} of the documents were held out before "
         "anything else. No text is passed on here.",
         "## Recipe",
-        f"{recipe['steps']:,} steps of {recipe['batch_size']} rows of "
+        f"{steps:,} steps of {recipe['batch_size']} rows of "
         f"{examples['max_length']} tokens, {tokens:.0f} million tokens in "
         "all, both tasks of the paper from the start. "
         f"{examples['masking']['rate']:.0%} of the tokens hidden, drawn anew "
-        f"each epoch; AdamW, peak rate {recipe['learning_rate']}, "
-        f"warm-up over {recipe['warmup']:.1%} of the steps, then down to 0 in "
-        f"a line; decay {recipe['weight_decay']}, gradients clipped at "
-        f"{recipe['clip_norm']}; no dropout; {recipe['dtype']}. At the start "
-        "the heads look at the tokens beside them "
-        "(`bertbook.neighbors.look_at_neighbors`); every weight is trained. "
+        f"each epoch. AdamW: {rates}. Decay {recipe['weight_decay']}, "
+        f"gradients clipped at {recipe['clip_norm']}, no dropout, "
+        f"{recipe['dtype']}. At the start the heads look at the tokens beside "
+        "them (`bertbook.neighbors.look_at_neighbors`); every weight is "
+        "trained. "
         "`tools/train_mini.py` is the whole recipe, `log.csv` the curve. "
         f"Machine: {machine()}.",
         "## Figures",

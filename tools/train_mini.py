@@ -28,18 +28,49 @@ from bertbook.runtime import keras
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How long a run is, and what it runs with."""
+    """Runs, one after the other, each from where the one before ended."""
 
-    millions: int  # tokens
-    rows: int
-    rate: float
+    recipes: tuple[Recipe, ...]
     workers: int = 0
 
 
+BY_TWO_CORES = Recipe(batch_size=32, dtype="mixed_bfloat16")
+BY_A_GPU = Recipe(batch_size=512, dtype="mixed_bfloat16")
 PLANS = {
-    "trial": Plan(1, 32, 1.5e-3),
-    "cpu": Plan(26, 32, 1.5e-3),
-    "gpu": Plan(1_000, 512, 2e-3, workers=4),
+    "trial": Plan(
+        (
+            dataclasses.replace(
+                BY_TWO_CORES, steps=250, learning_rate=1e-3, warmup=0.2
+            ),
+        )
+    ),
+    # The first rate was too high: the loss hung at 5.0 and fell at once when
+    # the second run began.
+    "cpu": Plan(
+        (
+            dataclasses.replace(
+                BY_TWO_CORES,
+                steps=2_000,
+                learning_rate=1.5e-3,
+                end=0.7,
+            ),
+            dataclasses.replace(
+                BY_TWO_CORES,
+                steps=4_800,
+                learning_rate=7e-4,
+                warmup=0.01,
+                seed=1,
+            ),
+        )
+    ),
+    "gpu": Plan(
+        (
+            dataclasses.replace(
+                BY_A_GPU, steps=15_000, learning_rate=1e-3, warmup=0.02
+            ),
+        ),
+        workers=4,
+    ),
 }
 LENGTH = 128
 EXAMPLES = ExampleSettings(max_length=LENGTH, masking=Masking(rate=0.2))
@@ -59,47 +90,22 @@ def main():
     corpus = prepare(files, tokenizer, out / "corpus")
     # TensorFlow's own kernels are faster with 16 bits than XLA's, on CPUs.
     pretraining.COMPILE = keras.backend.backend() == "jax"
-    steps = round(plan.millions * 1e6 / (plan.rows * LENGTH))
-    pretrain(
-        corpus,
-        out / "run",
-        Recipe(
-            steps=steps,
-            batch_size=plan.rows,
-            learning_rate=plan.rate,
-            warmup=min(0.1, 200 / steps),
-            dtype="mixed_bfloat16",
-        ),
-        model=make_start(tokenizer, out / "start"),
-        tokenizer=tokenizer,
-        examples=EXAMPLES,
-        workers=plan.workers,
-        reporting=Reporting(
-            log_steps=100, evaluation_steps=1_000, checkpoint_steps=500
-        ),
-    )
-
-
-def make_start(tokenizer, folder):
-    """Writes the model that the run begins with, and returns its folder.
-
-    Dropout is 0: a model this small does not learn a corpus this large by
-    heart in a few epochs.
-    """
-    if not (folder / "model.safetensors").is_file():
-        config = bb.BertConfig.named(
-            "mini",
-            vocab_size=len(tokenizer),
-            max_position_embeddings=LENGTH,
-            initializer_range=0.05,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
+    start = make_start(tokenizer, out / "start")
+    for number, recipe in enumerate(plan.recipes, 1):
+        run = out / f"run_{number}"
+        pretrain(
+            corpus,
+            run,
+            recipe,
+            model=start,
+            tokenizer=tokenizer,
+            examples=EXAMPLES,
+            workers=plan.workers,
+            reporting=Reporting(
+                log_steps=100, evaluation_steps=1_000, checkpoint_steps=500
+            ),
         )
-        keras.utils.set_random_seed(0)
-        model = bb.BertForPreTraining(config)
-        look_at_neighbors(model)
-        model.save_pretrained(folder)
-    return str(folder)
+        start = str(run)
 
 
 def collect_files(folder):
@@ -126,6 +132,28 @@ def write_articles(folder, out):
         )
         path.write_text(text + "\n", encoding="utf-8")
     return path
+
+
+def make_start(tokenizer, folder):
+    """Writes the model that the run begins with, and returns its folder.
+
+    Dropout is 0: a model this small does not learn a corpus this large by
+    heart in a few epochs.
+    """
+    if not (folder / "model.safetensors").is_file():
+        config = bb.BertConfig.named(
+            "mini",
+            vocab_size=len(tokenizer),
+            max_position_embeddings=LENGTH,
+            initializer_range=0.05,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+        keras.utils.set_random_seed(0)
+        model = bb.BertForPreTraining(config)
+        look_at_neighbors(model)
+        model.save_pretrained(folder)
+    return str(folder)
 
 
 if __name__ == "__main__":
