@@ -1,0 +1,72 @@
+"""Does training wait for its examples?
+
+    BERTBOOK_DATA=FOLDER python benchmarks/feeding.py       # TensorFlow
+    KERAS_BACKEND=jax python benchmarks/feeding.py          # JAX
+
+Twenty steps of `mini`, 64 pairs of 128 tokens: from the stream of examples
+that are made on the way, shards read and masks drawn, and with one batch again
+and again. Without BERTBOOK_DATA the text is the shelf.
+"""
+
+import itertools
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).parent.parent)  # not this file's folder
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+import bertbook as bb
+from benchmarks import turns
+from bertbook.corpus import prepare
+from bertbook.examples import ExampleSettings
+from bertbook.feeding import Feed
+from bertbook.locations import shelf
+from bertbook.masking import Pieces
+from bertbook.pretraining import Recipe, compile_for_pretraining
+from bertbook.streams import ExampleStream, Position
+
+ROWS, STEPS, PAIRS = 64, 20, 9
+
+
+def main():
+    """Times both and keeps the result."""
+    bb.setup()
+    import keras
+
+    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    config = bb.BertConfig.named("mini", vocab_size=len(tokenizer))
+    model = bb.BertForPreTraining(config)
+    compile_for_pretraining(model, Recipe(steps=10_000))
+    with tempfile.TemporaryDirectory() as folder:
+        corpus = prepare(find_files(), tokenizer, folder)
+        stream = ExampleStream(corpus, Pieces.of(tokenizer), ExampleSettings())
+        batches = Feed(stream, ROWS, 0, Position()).batches()
+        one = itertools.repeat(next(batches))
+        results = turns.in_turns(
+            lambda: run(model, batches),
+            {"one batch repeated over the stream": lambda: run(model, one)},
+            PAIRS,
+        )
+    for name, result in results.items():
+        turns.report(name, result)
+    backend = keras.backend.backend()
+    turns.save(f"feeding_{backend}", results, ["bertbook", "keras", backend])
+
+
+def find_files():
+    """Returns the files of the corpus, or the shelf."""
+    folder = os.environ.get("BERTBOOK_DATA")
+    if not folder:
+        return shelf()
+    return sorted((Path(folder) / "corpus").glob("*.txt.xz"))
+
+
+def run(model, batches):
+    """Does some steps."""
+    model.fit(batches, steps_per_epoch=STEPS, shuffle=False, verbose=0)
+
+
+if __name__ == "__main__":
+    main()
