@@ -40,6 +40,7 @@ def main():
     paper = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
     shipped = bb.BertForPreTraining(model.config.replace(**paper))
     shipped.set_weights(model.get_weights())
+    shipped.tokenizer = tokenizer
     shipped.save_pretrained(target, "float16", SHARD_BYTES)
     write_log(runs, target / "log.csv")
     facts = json.loads((out / "corpus" / "corpus.json").read_text("utf-8"))
