@@ -25,6 +25,7 @@ _HOMES = {
     "Tokenizer": "tokenizer",
     "attention_path": "encoder",
     "fill_mask": "cloze",
+    "load_dataset": "datasets",
     "setup": "runtime",
 }
 

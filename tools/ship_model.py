@@ -211,11 +211,15 @@ def write_card(folder, records, corpus, found, percent):
         "License: Apache 2.0.",
     ]
     wrapped = [
-        block if block.startswith("#") else textwrap.fill(block, 79)
+        block
+        if block.startswith("#")
+        else textwrap.fill(block, 79, break_on_hyphens=False)
         for block in (f"# {folder.name}", *paragraphs)
     ]
     ends = [
-        block if block.startswith("#") else textwrap.fill(block, 79)
+        block
+        if block.startswith("#")
+        else textwrap.fill(block, 79, break_on_hyphens=False)
         for block in limits
     ]
     return "\n\n".join([*wrapped, "\n".join(table), *ends]) + "\n"

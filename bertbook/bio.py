@@ -1,0 +1,178 @@
+"""BIO tags, the entities that they tell, and where these stand in a text.
+
+B- begins an entity, I- goes on with it, O is outside of any.
+
+Differences: the paper does not say how it reads tags that break the rules. By
+default they are read as `conlleval` reads them, by which the field compares.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+WORD = re.compile(r"[^\W_]+")
+APOSTROPHES = ("'", "’")
+INNER_MARKS = "-.'’/&@_"  # join two words that touch them: U.S, O'Hara, A/B
+NUMBER_MARKS = ",:"  # join two numbers: 1,000 and 10:30
+
+
+class Entity(NamedTuple):
+    """A named thing: its type, its first word and the one behind its last."""
+
+    type: str
+    start: int
+    stop: int
+
+
+def split_tag(tag: str, place: int = 0) -> tuple[str, str]:
+    """Returns B, I or O, and the type of the entity.
+
+    Raises:
+        ValueError: The tag is not BIO; `place` tells which one.
+
+    >>> split_tag("B-creative-work")
+    ('B', 'creative-work')
+    """
+    prefix, _, kind = str(tag).partition("-")
+    if tag != "O" and not (prefix in ("B", "I") and kind):
+        raise ValueError(
+            f"`tags[{place}]` must be O, B-TYPE or I-TYPE. Received: {tag!r}."
+        )
+    return prefix, kind
+
+
+def repair_bio(tags: Sequence[str]) -> list[str]:
+    """Turns each I- that goes on with nothing into a B-.
+
+    Raises:
+        ValueError: A tag is not BIO.
+
+    >>> repair_bio(["I-PER", "I-PER", "O", "B-LOC", "I-ORG"])
+    ['B-PER', 'I-PER', 'O', 'B-LOC', 'B-ORG']
+    """
+    repaired, previous = [], ""
+    for place, tag in enumerate(tags):
+        prefix, kind = split_tag(tag, place)
+        alone = prefix == "I" and kind != previous
+        repaired.append(f"B-{kind}" if alone else tag)
+        previous = kind
+    return repaired
+
+
+def find_entities(tags: Sequence[str], strict: bool = False) -> list[Entity]:
+    """Reads the entities of one sentence.
+
+    Source: Tjong Kim Sang and De Meulder (2003), `conlleval`: an I- that goes
+    on with nothing begins an entity.
+
+    Args:
+        tags: The tag of each word, W.
+        strict: Whether such an I- belongs to no entity instead.
+
+    Raises:
+        ValueError: A tag is not BIO.
+
+    >>> find_entities(["B-PER", "I-PER", "I-LOC"])
+    [Entity(type='PER', start=0, stop=2), Entity(type='LOC', start=2, stop=3)]
+    """
+    entities: list[Entity] = []
+    open_type = ""
+    for place, tag in enumerate(tags):
+        prefix, kind = split_tag(tag, place)
+        if prefix == "I" and kind == open_type:
+            entities[-1] = entities[-1]._replace(stop=place + 1)
+        elif prefix == "B" or (prefix == "I" and not strict):
+            entities.append(Entity(kind, place, place + 1))
+            open_type = kind
+        else:
+            open_type = ""
+    return entities
+
+
+def place_entities(
+    text: str,
+    offsets: Sequence[tuple[int, int]],
+    entities: Sequence[Entity],
+    probabilities: Sequence[float] | None = None,
+) -> list[dict[str, Any]]:
+    """Returns entities with their characters in the raw text.
+
+    Args:
+        text: The raw text.
+        offsets: Start and end of each word, W; `find_words` tells them.
+        entities: What `find_entities` read from the tags of these words.
+        probabilities: Of the tags; the score is their mean over the words.
+
+    Returns:
+        Dicts of `text`, `type`, `start`, `end` and, where there are
+        probabilities, `score`.
+
+    Raises:
+        ValueError: An entity ends behind the last word.
+    """
+    words = len(offsets)
+    if any(entity.stop > words for entity in entities):
+        raise ValueError(
+            "`entities` must lie within the words of `offsets`, "
+            f"{words}. Received: {entities}."
+        )
+    found = []
+    for kind, first, stop in entities:
+        start, end = int(offsets[first][0]), int(offsets[stop - 1][1])
+        entity = {
+            "text": text[start:end], "type": kind, "start": start, "end": end
+        }  # fmt: skip
+        if probabilities is not None:
+            entity["score"] = float(np.mean(probabilities[first:stop]))
+        found.append(entity)
+    return found
+
+
+def find_words(tokenizer: Any, text: str) -> list[tuple[int, int]]:
+    """Cuts a raw text into words, as sets with tags do.
+
+    The tokenizer cuts around every punctuation mark; what belongs together is
+    joined again: U.S., O'Hara, 10:30, 's.
+
+    Args:
+        tokenizer: A `Tokenizer`.
+        text: The raw text.
+
+    Returns:
+        Start and end of each word in characters; none for a text without.
+    """
+    encoding = tokenizer.encode(text)
+    spans: dict[int, tuple[int, int]] = {}
+    for word, (start, end) in zip(
+        encoding.word_ids, encoding.offsets, strict=True
+    ):
+        if word is not None:
+            spans[word] = spans.get(word, (start, end))[0], end
+    words: list[tuple[int, int]] = []
+    for start, end in spans.values():
+        if words and _belongs(text, words[-1], start, end):
+            words[-1] = words[-1][0], end
+        else:
+            words.append((start, end))
+    return words
+
+
+def _belongs(text: str, word: tuple[int, int], start: int, end: int) -> bool:
+    """Returns whether a part of a text goes on with the word before it."""
+    before, part = text[slice(*word)], text[start:end]
+    if word[1] != start:  # a space between
+        return False
+    if before in APOSTROPHES:
+        return part.lower() == "s"
+    if part == "." and "." in before and before[-1].isalpha():
+        return True  # the last of U.S. and e.g.
+    after = WORD.match(text, end)
+    if part in tuple(NUMBER_MARKS):
+        return before[-1].isdigit() and text[end : end + 1].isdigit()
+    if part in tuple(INNER_MARKS):
+        clitic = part in APOSTROPHES and after and after[0].lower() == "s"
+        return before[-1].isalnum() and after is not None and not clitic
+    inside = len(before) > 1 and before[-1] in INNER_MARKS + NUMBER_MARKS
+    return inside and part[0].isalnum()

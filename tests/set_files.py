@@ -1,0 +1,40 @@
+"""What tests of data sets share: files as their publishers write them."""
+
+import gzip
+import lzma
+import zipfile
+
+OPENERS = {".xz": lzma.open, ".gz": gzip.open}
+
+
+def write(path, content):
+    """Writes text or bytes, packed where the name says so."""
+    data = content.encode() if isinstance(content, str) else content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with OPENERS.get(path.suffix, open)(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def write_archive(path, members, packed=True):
+    """Writes a ZIP archive of texts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    method = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return path
+
+
+def rows(*lines):
+    """Joins rows of fields with tabs and line feeds."""
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def squad(*passages):
+    """Returns the layout of SQuAD: one article of (context, questions)."""
+    paragraphs = [{"context": c, "qas": list(q)} for c, q in passages]
+    return {
+        "version": "1.1",
+        "data": [{"title": "T", "paragraphs": paragraphs}],
+    }
