@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bertbook.bio import repair_bio
 from bertbook.data_files import (
     Columns,
     DataFile,
@@ -97,7 +98,7 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
         if not line.strip():
             if tokens:
                 table["tokens"].append(tokens)
-                table["tags"].append(tags)
+                table["tags"].append(repair_bio(tags))
             tokens, tags = [], []
             continue
         fields = line.rstrip("\r\n").split("\t" if "\t" in line else " ")
@@ -110,7 +111,7 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
             )
         if fields[0] == "-DOCSTART-":
             continue
-        tags.append(_begun(fields[-1], tags[-1] if tags else "O"))
+        tags.append(fields[-1])
         tokens.append(fields[0])
     return checked_columns(file, table)
 
@@ -156,9 +157,3 @@ def _part(file: DataFile, value: Any, key: str, kind: type, where: str) -> Any:
 def _shown(value: Any, key: str) -> str:
     """Returns a part of a JSON object for a message."""
     return repr(value.get(key)) if isinstance(value, Mapping) else "?"
-
-
-def _begun(tag: str, before: str) -> str:
-    """Returns a tag; one that goes on with nothing begins an entity."""
-    goes_on = before[2:] == tag[2:]  # their types; O has none
-    return tag if tag[0] != "I" or goes_on else f"B{tag[1:]}"

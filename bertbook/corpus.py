@@ -7,12 +7,9 @@ do not stay neighbors in a shard. One seed, one set of files: one result.
 Differences: Google's generator keeps every document in memory as strings.
 """
 
-import gzip
 import hashlib
 import itertools
 import json
-import lzma
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +20,10 @@ import safetensors
 import safetensors.numpy
 
 from bertbook.config import read_json
+from bertbook.data_files import DAMAGES, OPENERS
 from bertbook.sentences import split_sentences
 from bertbook.text_checks import check_text
 
-OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open}
-DAMAGES = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 RECORD = "corpus.json"
 SHARD_TOKENS = 1_000_000
 MIXED_TOKENS = 16_000_000  # held at a time while documents are mixed

@@ -24,7 +24,8 @@ def look_at_neighbors(
         model: A `BertEncoder`, or a model that has one, with fresh weights.
         offsets: Where each head of a layer looks: -1 is the token before.
             Heads that are left over stay random.
-        share: Part of the variance of an embedding that is its position.
+        share: Part of the variance of an embedding that is its position. The
+            smaller it is, the more the words blur where a head looks.
         sharpness: The score of the token that is looked at; all others get
             about 0.
         seed: Seed of the subspace.

@@ -8,6 +8,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "bertbook"
 LAYERS = [
     {
+        "bio",
         "config",
         "data_files",
         "downloads",
@@ -25,7 +26,6 @@ LAYERS = [
         "annotations",
         "attention",
         "batching",
-        "bio",
         "checkpoints",
         "embeddings",
         "masking",
