@@ -45,3 +45,36 @@ def write_card(
         "",
     ]
     (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_task_card(
+    folder: Path, record: Mapping[str, Any], history: Mapping[str, list]
+) -> None:
+    """Writes README.md of a fine-tuned model: the task, scores and recipe.
+
+    Args:
+        folder: The folder of the model.
+        record: What the run records of itself.
+        history: Its evaluations, as columns.
+    """
+    config = record["config"]
+    rows = zip(*history.values(), strict=True)
+    lines = [
+        "# A BERT fine-tuned with bertbook",
+        "",
+        f"{config['num_hidden_layers']} layers, width "
+        f"{config['hidden_size']}, {config['num_attention_heads']} heads, "
+        f"{config['vocab_size']:,} pieces. Evaluations:",
+        "",
+        f"| {' | '.join(history)} |",
+        f"|{'---|' * len(history)}",
+        *(f"| {' | '.join(map(str, row))} |" for row in rows),
+        "",
+        "```json",
+        json.dumps(
+            {k: v for k, v in record.items() if k != "config"}, indent=2
+        ),
+        "```",
+        "",
+    ]
+    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")

@@ -4,7 +4,7 @@ Differences: none in the values; `names` is the table of names.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,12 @@ class Checkpoint:
     skipped: dict[str, str] = field(default_factory=dict)
     folder: Path | None = None
     tokenizer: dict[str, Any] | None = None  # keywords, where no file has it
+
+    def leave_out(self, names: Iterable[str], why: str) -> None:
+        """Skips tensors that the file holds but the model will not take."""
+        for name in [name for name in names if name in self.arrays]:
+            del self.arrays[name]
+            self.skipped[self.stored_names[name]] = why
 
 
 def read_checkpoint(name_or_dir: Any) -> Checkpoint:

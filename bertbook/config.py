@@ -206,10 +206,11 @@ EXPECTED_EXTRA = {
     "_name_or_path", "add_cross_attention", "architectures", "bos_token_id",
     "chunk_size_feed_forward", "classifier_dropout", "directionality", "dtype",
     "eos_token_id", "gradient_checkpointing", "is_decoder", "label2id",
-    "model_type", "pooler_fc_size", "pooler_num_attention_heads",
-    "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
-    "position_embedding_type", "problem_type", "pruned_heads",
-    "tie_word_embeddings", "torch_dtype", "transformers_version", "use_cache",
+    "model_type", "no_answer_threshold", "num_labels", "pooler_fc_size",
+    "pooler_num_attention_heads", "pooler_num_fc_layers",
+    "pooler_size_per_head", "pooler_type", "position_embedding_type",
+    "problem_type", "pruned_heads", "tie_word_embeddings", "torch_dtype",
+    "transformers_version", "use_cache",
 }  # fmt: skip
 
 

@@ -329,7 +329,7 @@ class BertEncoder(Pretrained, keras.Model):
             part = batching.take_rows(
                 batch, rows, length, size, self.config.pad_token_id
             )
-            outputs = self.predict_on_batch(part)["sequence_output"]
+            outputs = self.compute_on_batch(part)["sequence_output"]
             outputs = outputs.astype("float32")  # 16 bits are too few to sum
             pooled = pool(outputs, part["attention_mask"], pooling)
             vectors[rows] = pooled[: len(rows)]

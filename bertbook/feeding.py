@@ -5,9 +5,12 @@ model; here the weights hold the division, so that the parts of a step, or the
 devices that share one, give the gradients of the whole.
 """
 
+import itertools
+
 import numpy as np
 
 from bertbook.batching import to_fit
+from bertbook.runtime import keras
 
 POSITIONS_KEPT = 1_000  # far more steps than `fit` reads ahead
 
@@ -75,6 +78,28 @@ def to_steps(batch, parts=1):
             {name: array[part] for name, array in arrays.items()}
             for arrays in (x, y, weights)
         )
+
+
+def feed_fit(batches):
+    """Returns batches of several lengths in a form that `fit` takes.
+
+    Keras on TensorFlow holds every batch against the first two; a data set
+    that says which sizes vary does without.
+
+    Args:
+        batches: A generator of `(x, y, sample_weight)`.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return batches
+    import tensorflow as tf
+
+    first = next(batches)
+    signature = keras.tree.map_structure(
+        lambda a: tf.TensorSpec([None] * a.ndim, tf.as_dtype(a.dtype)), first
+    )
+    return tf.data.Dataset.from_generator(
+        lambda: itertools.chain([first], batches), output_signature=signature
+    ).prefetch(2)
 
 
 class Feed:

@@ -75,3 +75,24 @@ def next_sentence_head(config, dtype):
         dtype=dtype,
         name="next_sentence",
     )
+
+
+def task_head(units, config, dtype, name):
+    """Returns the one layer that a task adds on top of the encoder.
+
+    Source: Devlin et al. (2019), section 4.
+
+    Args:
+        units: Number of outputs, for example K classes.
+        config: A `BertConfig`.
+        dtype: The dtype policy of the model.
+        name: The layer's name, "classifier" or "span".
+    """
+    return keras.layers.Dense(
+        units,
+        kernel_initializer=keras.initializers.TruncatedNormal(
+            stddev=config.initializer_range
+        ),
+        dtype=dtype,
+        name=name,
+    )

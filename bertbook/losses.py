@@ -24,6 +24,26 @@ def classification_loss(reduction="mean_with_sample_weight"):
     )
 
 
+def several_loss(reduction="mean_with_sample_weight"):
+    """Returns the binary cross-entropy of each of several labels, their mean.
+
+    Args:
+        reduction: As in `classification_loss`.
+    """
+    return keras.losses.BinaryCrossentropy(
+        from_logits=True, reduction=reduction
+    )
+
+
+def number_loss(reduction="mean_with_sample_weight"):
+    """Returns the squared error of a number.
+
+    Args:
+        reduction: As in `classification_loss`.
+    """
+    return keras.losses.MeanSquaredError(reduction=reduction)
+
+
 def pretraining_losses(reduction="mean_with_sample_weight"):
     """Returns both losses of `BertForPreTraining`; Keras adds them up.
 

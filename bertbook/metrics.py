@@ -6,6 +6,7 @@ of one value has no correlation; here that is 0, where scipy gives nan.
 
 from collections import Counter
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,36 @@ def entity_f1(
     return {**micro, "by_type": by_type}
 
 
+def several_labels(labels: np.ndarray, predictions: np.ndarray):
+    """Returns metrics of several labels at once.
+
+    Args:
+        labels: 0 and 1, or bool, `(B, K)`.
+        predictions: The same.
+
+    Returns:
+        `exact_match`, the share of rows with every label right, and
+        `precision`, `recall` and `f1` over all labels of all rows together.
+
+    Raises:
+        ValueError: The shapes differ.
+    """
+    labels, predictions = (
+        np.asarray(labels, bool),
+        np.asarray(predictions, bool),
+    )
+    if labels.shape != predictions.shape or labels.ndim != 2 or not labels.size:
+        raise ValueError(
+            "`labels` and `predictions` must have one shape, (B, K). "
+            f"Received: {labels.shape} and {predictions.shape}."
+        )
+    right = int((labels & predictions).sum())
+    exact = float((labels == predictions).all(axis=1).mean())
+    return {"exact_match": exact} | _ratios(
+        right, int(predictions.sum()), int(labels.sum())
+    )
+
+
 def _ratios(right: int, guessed: int, true: int) -> dict[str, float]:
     """Returns precision, recall and their harmonic mean."""
     return {
@@ -224,6 +255,11 @@ def _correlation(name: str, labels, predictions) -> float:
             "Correlations need scipy: `pip install bertbook[metrics]`."
         ) from error
     return float(getattr(stats, name)(*columns).statistic)
+
+
+def has_sklearn() -> bool:
+    """Returns whether scikit-learn is installed, which `f1` needs."""
+    return find_spec("sklearn") is not None
 
 
 def _sklearn():

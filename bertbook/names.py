@@ -88,18 +88,36 @@ HEADS = {
               "cls/seq_relationship/output_bias", ""),
     ),
 }
+# What fine-tuning adds. Hugging Face calls three different heads `classifier`;
+# `architectures` in config.json tells which one a file holds.
+TASK_HEADS = {
+    "classifier": (
+        Names("classifier/kernel", "classifier.weight", "output_weights", ""),
+        Names("classifier/bias", "classifier.bias", "output_bias", ""),
+    ),
+    "span": (
+        Names("span/kernel", "qa_outputs.weight",
+              "cls/squad/output_weights", ""),
+        Names("span/bias", "qa_outputs.bias", "cls/squad/output_bias", ""),
+    ),
+}
 # fmt: on
 # Tensors that some files hold twice: the head shares them with another name.
 TIED = {
     "cls.predictions.decoder.weight": "embeddings/token/embeddings",
     "cls.predictions.decoder.bias": "masked_lm/bias",
 }
-GOOGLE_TRANSPOSED = ("next_sentence/kernel",)  # stored as (out, in) there
+# Stored as (out, in) there.
+GOOGLE_TRANSPOSED = (
+    "next_sentence/kernel",
+    "classifier/kernel",
+    "span/kernel",
+)
 
 
 def head_names() -> Iterator[Names]:
     """Yields the table of names of every head."""
-    for rows in HEADS.values():
+    for rows in (*HEADS.values(), *TASK_HEADS.values()):
         yield from rows
 
 
@@ -147,7 +165,7 @@ def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
 
 
 def head_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
-    """Returns the shape of every tensor of the heads, under our names."""
+    """Returns the shapes of the heads of pre-training, under our names."""
     width = config.hidden_size
     return {
         "masked_lm/dense/kernel": (width, width),

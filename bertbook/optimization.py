@@ -65,6 +65,34 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         }
 
 
+@keras.saving.register_keras_serializable("bertbook")
+class LayerwiseAdamW(keras.optimizers.AdamW):
+    """AdamW with a rate of its own for each variable.
+
+    The decay, which is small beside it, keeps the common rate.
+
+    Source: Howard and Ruder (2018), section 3.2, discriminative fine-tuning.
+
+    Args:
+        rates: What the rate is multiplied with, a number for each variable
+            that is trained, in their order.
+        **kwargs: Keywords of AdamW.
+    """
+
+    def __init__(self, rates, **kwargs):
+        super().__init__(**kwargs)
+        self.rates = list(rates)
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Takes a step of one variable, its rate multiplied."""
+        rate = self.rates[self._get_variable_index(variable)]
+        super().update_step(gradient, variable, learning_rate * rate)
+
+    def get_config(self):
+        """Returns the arguments of `__init__`."""
+        return {**super().get_config(), "rates": self.rates}
+
+
 def make_optimizer(
     learning_rate,
     weight_decay=0.01,
@@ -73,6 +101,7 @@ def make_optimizer(
     epsilon=1e-6,
     accumulation=1,
     scale_loss=False,
+    kind=keras.optimizers.AdamW,
 ):
     """Returns AdamW without decay of norms and biases, gradients clipped.
 
@@ -89,8 +118,9 @@ def make_optimizer(
             be such that the mean over the batches is wanted.
         scale_loss: Whether to scale the loss for float16, whose numbers end
             at 65,504 and start at 6e-8.
+        kind: AdamW, or what takes the same keywords.
     """
-    optimizer = keras.optimizers.AdamW(
+    optimizer = kind(
         learning_rate=learning_rate,
         weight_decay=weight_decay,
         beta_2=beta_2,

@@ -3,6 +3,7 @@
 Differences: none; this module has no counterpart in the paper.
 """
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +81,35 @@ class Pretrained:
         """Checks `x` as `fit` does, then predicts as Keras does."""
         return super().predict(self._checked_whole(x), *args, **kwargs)
 
+    def compute_on_batch(self, batch):
+        """Computes the outputs for a batch of NumPy arrays, as NumPy arrays.
+
+        As `predict_on_batch`, but on TensorFlow one graph serves batches of
+        every length.
+        """
+        if keras.backend.backend() != "tensorflow":
+            return self.predict_on_batch(batch)
+        import tensorflow as tf
+
+        batch = self._checked(batch)
+        signature = {
+            name: tf.TensorSpec([None] * array.ndim, tf.as_dtype(array.dtype))
+            for name, array in sorted(batch.items())
+        }
+        graph = self._graphs.get(str(signature))
+        if graph is None:
+            graph = self._graphs[str(signature)] = tf.function(
+                lambda batch: self(batch, training=False),
+                input_signature=[signature],
+                jit_compile=self.jit_compile,
+            )
+        return keras.tree.map_structure(lambda x: x.numpy(), graph(batch))
+
+    @functools.cached_property
+    def _graphs(self):
+        """Holds what `compute_on_batch` compiled."""
+        return {}
+
     def _checked_whole(self, x):
         """Checks arrays before a compiled function hides their values."""
         is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
@@ -92,7 +122,7 @@ class Pretrained:
                 "`batch` must be a dict of arrays, as a tokenizer returns. "
                 f"Received: {type(batch).__name__}."
             )
-        batch = _without_lists(batch)
+        batch = without_lists(batch)
         if all(is_concrete(array) for array in batch.values()):
             arrays = {name: np.asarray(batch[name]) for name in batch}
             batching.check_batch(arrays, self.config)
@@ -126,10 +156,17 @@ class Pretrained:
                 or holds NaN or infinity; all such tensors are named.
         """
         checkpoint = checkpoints.read_checkpoint(name_or_dir)
-        model = cls(checkpoint.config, **options)
+        _leave_other_heads(checkpoint, cls.architecture)
+        model = cls(checkpoint.config, **cls._options(checkpoint, options))
+        _leave_other_sizes(checkpoint, model)
         model.load_report = _fill(model, checkpoint, str(name_or_dir))
         model.tokenizer = _find_tokenizer(checkpoint)
         return model
+
+    @classmethod
+    def _options(cls, checkpoint, options):
+        """Returns the keywords of the model, with what the file knows."""
+        return options
 
     def save_pretrained(self, folder, dtype="float32", max_shard_bytes=None):
         """Writes config.json, model.safetensors and the tokenizer's files.
@@ -182,7 +219,7 @@ def _stored(name, array, dtype):
     return array.astype(dtype)
 
 
-def _without_lists(batch):
+def without_lists(batch):
     """Turns lists into arrays; Keras takes a list for a list of tensors.
 
     Raises:
@@ -223,6 +260,44 @@ def _own_name(weight):
     return name.removeprefix("encoder/")
 
 
+TASK_TENSORS = [n.ours for rows in names.TASK_HEADS.values() for n in rows]
+OF_A_TASK = ("num_labels", "problem_type", "no_answer_threshold")
+
+
+def _leave_other_heads(checkpoint, architecture):
+    """Skips the head of another task, and what the config says about it.
+
+    Three tasks call their head `classifier`; only `architectures` tells them
+    apart.
+    """
+    theirs = checkpoint.config.extra.get("architectures") or [architecture]
+    if architecture in theirs:
+        return
+    checkpoint.leave_out(TASK_TENSORS, f"belongs to {theirs[0]}")
+    extra = checkpoint.config.extra
+    checkpoint.config = checkpoint.config.replace(
+        id2label=None,
+        extra={k: v for k, v in extra.items() if k not in OF_A_TASK},
+    )
+
+
+def _leave_other_sizes(checkpoint, model):
+    """Skips a head whose number of labels is not the one asked for."""
+    tensors = named_tensors(model)
+    others = [
+        name
+        for name in TASK_TENSORS
+        if name in checkpoint.arrays
+        and name in tensors
+        and checkpoint.arrays[name].shape != tuple(tensors[name].shape)
+    ]
+    if others:
+        count = len(checkpoint.arrays[others[-1]])
+        checkpoint.leave_out(
+            TASK_TENSORS, f"has {count} labels, not `num_labels`"
+        )
+
+
 def _fill(model, checkpoint, source):
     """Copies the tensors of a checkpoint into a model, and says which.
 
@@ -258,7 +333,8 @@ def _check_arrays(wanted, checkpoint, source):
     """Raises one error that names every tensor that cannot be used."""
     arrays = checkpoint.arrays
     optional = set()
-    for rows in (names.POOLER, *names.HEADS.values()):
+    heads = (*names.HEADS.values(), *names.TASK_HEADS.values())
+    for rows in (names.POOLER, *heads):
         part = {row.ours for row in rows}
         if not part & arrays.keys():
             optional |= part  # a pooler or a head is there whole, or not

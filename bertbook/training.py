@@ -110,6 +110,31 @@ def load_checkpoint(folder, model):
     return None
 
 
+def save_weights(path, model):
+    """Writes the weights of a model alone; they appear whole, or not at all.
+
+    Raises:
+        OSError: The disk is full, or the folder cannot be written.
+    """
+    weights = {
+        f"{number:04d}": np.asarray(array, order="C")
+        for number, array in enumerate(model.get_weights())
+    }
+    unfinished = Path(path).with_suffix(".part")
+    try:
+        safetensors.numpy.save_file(weights, unfinished)
+        unfinished.replace(path)
+    except (OSError, safetensors.SafetensorError) as error:
+        unfinished.unlink(missing_ok=True)
+        raise OSError(f"{path} could not be written: {error}.") from error
+
+
+def load_weights(path, model):
+    """Puts what `save_weights` wrote into a model of the same kind."""
+    weights = safetensors.numpy.load_file(path)
+    model.set_weights([weights[name] for name in sorted(weights)])
+
+
 def _named_variables(model):
     """Returns all that changes while training, under unique names."""
     parts = {"model": model.variables, "optimizer": model.optimizer.variables}
@@ -249,26 +274,36 @@ class Monitor(keras.callbacks.Callback):
     Args:
         total: Steps of the whole run.
         done: Steps done before this call.
-        tokens: Tokens of one step, padding counted, for the speed.
+        amount: Tokens of one step, padding counted, for the speed.
         names: What the logs of Keras are called in a row.
         tasks: Pairs of a number of steps and a function of the row, called
             in their order when they are due, and all at the end. None for
             the number means with every row.
         accumulation: Batches that make one step.
         verbose: Whether to print every row.
+        unit: What `amount` counts.
     """
 
     def __init__(
-        self, total, done, tokens, names, tasks, accumulation=1, verbose=True
+        self,
+        total,
+        done,
+        amount,
+        names,
+        tasks,
+        accumulation=1,
+        verbose=True,
+        unit="tokens",
     ):
         super().__init__()
         self.total = total
         self.first = self.done = done
-        self.tokens = tokens
+        self.amount = amount
         self.names = names
         self.tasks = tasks
         self.accumulation = accumulation
         self.verbose = verbose
+        self.unit = unit
 
     def on_train_begin(self, logs=None):
         """Starts the clock."""
@@ -313,7 +348,8 @@ class Monitor(keras.callbacks.Callback):
             )
         seconds = time.perf_counter() - self.last
         steps = self.done - self.last_step
-        row["tokens_per_second"] = round(steps * self.tokens / seconds)
+        speed = round(steps * self.amount / seconds)
+        row[f"{self.unit}_per_second"] = speed
         return row
 
     def _print(self, row):
@@ -328,7 +364,7 @@ class Monitor(keras.callbacks.Callback):
         filled = round(20 * self.done / self.total)
         line = (
             f"[{'=' * filled:20}] {self.done}/{self.total}  {facts}  "
-            f"{row['tokens_per_second']:,} tokens/s  "
+            f"{row[f'{self.unit}_per_second']:,} {self.unit}/s  "
             f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left"
         )
         end = "\r" if sys.stdout.isatty() and self.done < self.total else "\n"

@@ -1,0 +1,250 @@
+"""Fine-tuning and evaluation: one call for every task.
+
+Differences: the best weights on dev are kept, where the paper keeps the last;
+rows of similar length share a batch.
+"""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+
+from bertbook import training
+from bertbook.labels import REGRESSION, names_of, names_of_tags
+from bertbook.rows import compute
+from bertbook.task_runs import Judge, Run
+from bertbook.tasks import Settings
+from bertbook.text_checks import is_integer
+from bertbook.text_tasks import Choices, Texts
+from bertbook.word_tasks import Questions, Tags
+
+RECORD = "run.json"
+FINISHED = "model.safetensors"  # what is written last
+TASKS = {
+    "BertForSequenceClassification": Texts,
+    "BertForMultipleChoice": Choices,
+    "BertForQuestionAnswering": Questions,
+    "BertForTokenClassification": Tags,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """What most runs leave as it is.
+
+    Attributes:
+        warmup: Share of the steps on the way up.
+        weight_decay: As in `make_optimizer`; `clip_norm` alike.
+        frozen_layers: Lowest layers that are not trained, with the
+            embeddings; -1 for the whole encoder. None trains everything.
+        layer_decay: What the learning rate is multiplied with from each layer
+            to the one below; 1 for one rate.
+        patience: Evaluations without a better one before a run stops. None
+            never stops early.
+        evaluation_steps: Steps between evaluations on dev; None means once an
+            epoch.
+        checkpoint_steps: Steps between checkpoints, where there is `out`.
+        stride: As in `tasks.Settings`; `strategy` alike.
+        metric: The metric that chooses the best weights; None means that of
+            the task.
+        verbose: Whether to print a line at each evaluation.
+
+    Raises:
+        ValueError: A number is out of range.
+    """
+
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    clip_norm: float | None = 1.0
+    frozen_layers: int | None = None
+    layer_decay: float = 1.0
+    patience: int | None = None
+    evaluation_steps: int | None = None
+    checkpoint_steps: int = 500
+    stride: int | None = None
+    strategy: str = "first"
+    metric: str | None = None
+    verbose: bool = True
+
+    def __post_init__(self):
+        for name in ("patience", "evaluation_steps", "checkpoint_steps"):
+            value = getattr(self, name)
+            if value is not None:
+                _check_count(name, value)
+        if not 0.0 <= self.warmup <= 1.0:
+            raise ValueError(
+                f"`warmup` must be in [0, 1]. Received: {self.warmup}."
+            )
+        if not 0.0 < self.layer_decay <= 1.0:
+            raise ValueError(
+                f"`layer_decay` must be in (0, 1]. Received: "
+                f"{self.layer_decay}."
+            )
+
+
+def finetune(
+    model,
+    train,
+    dev=None,
+    epochs=3,
+    learning_rate=5e-5,
+    batch_size=32,
+    max_length=None,
+    seed=0,
+    out=None,
+    options=None,
+):
+    """Trains a model with a head on a task, and leaves the best weights in it.
+
+    With `out` the run may be killed at any moment: the same call again goes
+    on and ends with the same weights, and once finished changes nothing.
+
+    Args:
+        model: One of the task models, with a tokenizer. A model whose labels
+            have no names takes those of the data.
+        train: A dict of columns, as `load_dataset` returns.
+        dev: The same, to choose the best weights by; without it the last ones
+            stay.
+        epochs: How often every row is seen.
+        learning_rate: The peak, after the warm-up.
+        batch_size: Rows an update of the weights.
+        max_length: Tokens that texts are cut to, or of a window. None never
+            cuts, and takes windows of at most 384.
+        seed: Seed of the order of the rows and of dropout.
+        out: Folder for checkpoints, the log, and the trained model.
+        options: An `Options`.
+
+    Returns:
+        A dict of lists, one entry for each evaluation: `step`, `epoch`,
+        `loss`, `rows_per_second` and, with `dev`, its metrics as `dev_...`.
+
+    Raises:
+        KeyError: A column is missing.
+        ValueError: An argument or a row of the data does not fit the model,
+            `out` holds a run with other settings, or the loss is not finite.
+        OSError: A checkpoint cannot be written.
+    """
+    options = options or Options()
+    _check_numbers(epochs, learning_rate, batch_size)
+    take_labels(model, train)
+    settings = Settings(
+        max_length=max_length, stride=options.stride, strategy=options.strategy
+    )
+    task = task_of(model)(model, train, settings)
+    task.learn()
+    dev_task = None
+    if dev is not None:
+        dev_task = task_of(model)(model, dev, settings)
+    judge = Judge(model, dev_task, options.metric, batch_size)
+    record = {
+        "epochs": epochs,
+        "learning_rate": learning_rate,
+        "batch_size": batch_size,
+        "max_length": max_length,
+        "seed": seed,
+        "options": _without(dataclasses.asdict(options), "verbose"),
+        "config": model.config.to_dict(),
+        "train": _hash(train),
+        "dev": _hash(dev),
+    }
+    run = Run(model, task, judge, record, options, out)
+    if out is not None:
+        training.check_record(Path(out) / RECORD, record)
+        if (Path(out) / FINISHED).is_file():
+            return run.finished()
+    run.train()
+    return run.history()
+
+
+def evaluate(model, data, max_length=None, batch_size=32, stride=None):
+    """Measures a model on labeled data.
+
+    Args:
+        model: One of the task models, with a tokenizer.
+        data: A dict of columns, as `load_dataset` returns.
+        max_length: As in `finetune`; `stride` as in `tasks.Settings`.
+        batch_size: Rows computed at a time.
+        stride: Tokens from one window to the next.
+
+    Returns:
+        The metrics of the task, shares in [0, 1]: one label: `accuracy`, and,
+        where scikit-learn is installed, `f1` (of label 1; of more than two
+        labels their mean) and `matthews`; several labels: `exact_match`,
+        `precision`, `recall`, `f1`; a number: `pearson`, `spearman`,
+        `mean_squared_error`; a choice: `accuracy`; questions: `exact_match`
+        and `f1`, also apart for those with and without an answer; tags:
+        `precision`, `recall` and `f1` of entities, `word_accuracy`.
+
+    Raises:
+        KeyError: A column is missing.
+        ValueError: A row does not fit the model.
+        ImportError: scipy, which correlations need, is not installed.
+    """
+    settings = Settings(max_length=max_length, stride=stride)
+    task = task_of(model)(model, data, settings)
+    return task.score(compute(model, task.rows, batch_size))
+
+
+def take_labels(model, train):
+    """Gives a model the names of the labels in the data, if it has none.
+
+    Raises:
+        ValueError: Their number is not that of the model.
+    """
+    task = task_of(model)
+    if model.config.id2label is not None or task not in (Texts, Tags):
+        return
+    column = train.get("tags" if task is Tags else "label", ())
+    names = names_of_tags(column) if task is Tags else names_of(column)
+    if names is None or (task is Texts and model.problem_type == REGRESSION):
+        return
+    if len(names) != model.num_labels:
+        raise ValueError(
+            f"`num_labels` must be that of the data, {len(names)}: "
+            f"{', '.join(names)}. Received: a model with {model.num_labels}; "
+            f"load it with `num_labels={len(names)}`."
+        )
+    model.config = model.config.replace(id2label=dict(enumerate(names)))
+
+
+def task_of(model):
+    """Returns the class of the task that a model is made for.
+
+    Raises:
+        ValueError: The model has no head of a task.
+    """
+    name = getattr(model, "architecture", type(model).__name__)
+    if name not in TASKS:
+        raise ValueError(
+            f"`model` must be one of {', '.join(TASKS)}. Received: {name}."
+        )
+    return TASKS[name]
+
+
+def _check_numbers(epochs, learning_rate, batch_size):
+    _check_count("epochs", epochs)
+    _check_count("batch_size", batch_size)
+    if not learning_rate > 0:
+        raise ValueError(
+            f"`learning_rate` must be above 0. Received: {learning_rate!r}."
+        )
+
+
+def _check_count(name, value):
+    if not is_integer(value) or value < 1:
+        raise ValueError(
+            f"`{name}` must be an integer >= 1. Received: {value!r}."
+        )
+
+
+def _without(record, name):
+    return {key: value for key, value in record.items() if key != name}
+
+
+def _hash(data):
+    """Returns a hash of columns; two runs on other data are two runs."""
+    if data is None:
+        return None
+    columns = {name: list(column) for name, column in data.items()}
+    text = json.dumps(columns, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,404 @@
+"""BERT for the tasks that it is fine-tuned for: one short class each.
+
+Differences: none in the values. Where only [CLS] is wanted, the last layer
+computes nothing else.
+"""
+
+import numpy as np
+
+from bertbook import batching, text_tasks, word_tasks
+from bertbook.encoder import BertEncoder
+from bertbook.heads import task_head
+from bertbook.labels import choose_labels, choose_problem
+from bertbook.models import get_config
+from bertbook.pretrained import Pretrained, without_lists
+from bertbook.rows import compute
+from bertbook.runtime import is_concrete, keras, ops
+from bertbook.tasks import Settings
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForSequenceClassification(Pretrained, keras.Model):
+    """Puts one text, or two, into a class, into several, or on a scale.
+
+    Source: Devlin et al. (2019), section 4.1.
+
+    Args:
+        config: A `BertConfig`.
+        num_labels: K classes; 1 for a number. None takes those that the
+            config knows, else 2.
+        id2label: Names of the classes 0, 1, 2, ..., instead of their number.
+        problem_type: "regression", "single_label_classification" or
+            "multi_label_classification", as Hugging Face has it. None means
+            regression for one label, else one class a text.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
+    architecture = "BertForSequenceClassification"
+    weight_prefix = "bert."
+
+    def __init__(
+        self,
+        config,
+        num_labels=None,
+        id2label=None,
+        problem_type=None,
+        attention="auto",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        config, self.num_labels = choose_labels(config, num_labels, id2label)
+        self.problem_type = choose_problem(
+            problem_type or config.extra.get("problem_type"), self.num_labels
+        )
+        extra = {**config.extra, "problem_type": self.problem_type}
+        self.config = config.replace(extra=extra)
+        self.encoder = BertEncoder(
+            self.config, attention, dtype=self.dtype_policy, name="encoder"
+        )
+        self.dropout = head_dropout(config, self.dtype_policy)
+        self.classifier = task_head(
+            self.num_labels, config, self.dtype_policy, "classifier"
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.classifier.build((None, self.config.hidden_size))
+
+    def call(self, batch, training=None):
+        """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`."""
+        pooled = pooled_output(self.encoder, batch, training)  # (B, D)
+        return self.classifier(self.dropout(pooled, training=training))
+
+    def predict_texts(self, texts, pairs=None, max_length=None, batch_size=32):
+        """Labels raw texts.
+
+        Args:
+            texts: A list of texts.
+            pairs: Optional list of their second texts.
+            max_length: Tokens that longer texts are cut to. None never cuts.
+            batch_size: Most texts computed at a time.
+
+        Returns:
+            A dict for each text: `label`, its name or else its number, and
+            `score`, its probability. For a number `score` alone; for several
+            labels at once `labels`, those above one half, and `scores`, the
+            probability of every one.
+
+        Raises:
+            ValueError: The model has no tokenizer, or a text is too long; its
+                row is named.
+        """
+        data = {"text": texts} | ({"text_pair": pairs} if pairs else {})
+        settings = Settings(max_length=max_length)
+        task = text_tasks.Texts(self, data, settings)
+        return task.predictions(compute(self, task.rows, batch_size))
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config()) | {
+            "num_labels": self.num_labels
+        }
+
+    @classmethod
+    def _options(cls, checkpoint, options):
+        return labels_of(checkpoint, options)
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForTokenClassification(Pretrained, keras.Model):
+    """Puts every token into a class.
+
+    Source: Devlin et al. (2019), section 5.3.
+
+    Args:
+        config: A `BertConfig`.
+        num_labels: K tags. None takes those that the config knows, else 2.
+        id2label: Names of the tags 0, 1, 2, ..., instead of their number.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
+    architecture = "BertForTokenClassification"
+    weight_prefix = "bert."
+
+    def __init__(
+        self, config, num_labels=None, id2label=None, attention="auto", **kwargs
+    ):
+        super().__init__(**kwargs)
+        config, self.num_labels = choose_labels(config, num_labels, id2label)
+        self.config = config
+        self.encoder = BertEncoder(
+            config,
+            attention,
+            pooler=False,
+            dtype=self.dtype_policy,
+            name="encoder",
+        )
+        self.dropout = head_dropout(config, self.dtype_policy)
+        self.classifier = task_head(
+            self.num_labels, config, self.dtype_policy, "classifier"
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.classifier.build((None, None, self.config.hidden_size))
+
+    def call(self, batch, training=None):
+        """Returns logits, `(B, S, K)`, of a batch as in `BertEncoder.call`."""
+        hidden = self.encoder(batch, training=training)["sequence_output"]
+        return self.classifier(self.dropout(hidden, training=training))
+
+    def predict_entities(self, texts, max_length=None, batch_size=32):
+        """Finds entities in raw texts.
+
+        Args:
+            texts: A list of texts.
+            max_length: Tokens of a window; longer texts go into several.
+                None takes what the model allows.
+            batch_size: Most windows computed at a time.
+
+        Returns:
+            A list for each text of dicts: `text`, `type`, `start` and `end`
+            in characters, and `score`, the lowest probability of its words.
+
+        Raises:
+            ValueError: The model has no tokenizer, or its labels are not BIO.
+        """
+        return word_tasks.find_entities_in(self, texts, max_length, batch_size)
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config()) | {
+            "num_labels": self.num_labels
+        }
+
+    @classmethod
+    def _options(cls, checkpoint, options):
+        return labels_of(checkpoint, options)
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForQuestionAnswering(Pretrained, keras.Model):
+    """Finds where the answer to a question starts and ends in a text.
+
+    Source: Devlin et al. (2019), section 4.2.
+
+    Args:
+        config: A `BertConfig`.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    architecture = "BertForQuestionAnswering"
+    weight_prefix = "bert."
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.encoder = BertEncoder(
+            config,
+            attention,
+            pooler=False,
+            dtype=self.dtype_policy,
+            name="encoder",
+        )
+        self.span = task_head(2, config, self.dtype_policy, "span")
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.span.build((None, None, self.config.hidden_size))
+
+    @property
+    def no_answer_threshold(self):
+        """How much better "no answer" must score than the best answer.
+
+        None for a model that was trained on questions that all have one.
+        """
+        return self.config.extra.get("no_answer_threshold")
+
+    def call(self, batch, training=None):
+        """Returns `start_logits` and `end_logits`, `(B, S)` each.
+
+        Args:
+            batch: As in `BertEncoder.call`, the question first.
+            training: Whether to drop values.
+        """
+        hidden = self.encoder(batch, training=training)["sequence_output"]
+        logits = self.span(hidden)  # (B, S, 2)
+        return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+
+    def predict_answers(
+        self,
+        questions,
+        contexts,
+        max_length=None,
+        stride=None,
+        max_answer_length=30,
+        batch_size=32,
+    ):
+        """Answers questions with a part of a text.
+
+        Args:
+            questions: A list of questions.
+            contexts: A list of as many texts, one for each question.
+            max_length: Tokens of a window, at most 384 for None. A longer
+                context goes into several.
+            stride: Tokens from one window to the next. None takes half of
+                what a window holds of the context.
+            max_answer_length: Most pieces of an answer.
+            batch_size: Most windows computed at a time.
+
+        Returns:
+            A dict for each question: `text`, `start` and `end` in characters
+            of the context, and `score`, its probability among the best
+            answers. The text is empty where "no answer" wins.
+
+        Raises:
+            ValueError: The model has no tokenizer, a text is empty, or a
+                question leaves no room for the context; its row is named.
+        """
+        data = {"question": questions, "context": contexts}
+        settings = Settings(
+            max_length=max_length,
+            stride=stride,
+            max_answer_length=max_answer_length,
+        )
+        task = word_tasks.Questions(self, data, settings)
+        return task.predictions(compute(self, task.rows, batch_size))
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config())
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForMultipleChoice(Pretrained, keras.Model):
+    """Chooses how a text goes on.
+
+    Source: Devlin et al. (2019), section 4.4.
+
+    Args:
+        config: A `BertConfig`.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    architecture = "BertForMultipleChoice"
+    weight_prefix = "bert."
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.encoder = BertEncoder(
+            config, attention, dtype=self.dtype_policy, name="encoder"
+        )
+        self.dropout = head_dropout(config, self.dtype_policy)
+        self.classifier = task_head(1, config, self.dtype_policy, "classifier")
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.classifier.build((None, self.config.hidden_size))
+
+    def call(self, batch, training=None):
+        """Returns logits, `(B, C)`.
+
+        Args:
+            batch: `input_ids`, `token_type_ids` and `attention_mask` of shape
+                `(B, C, S)`: the text with each of C choices.
+            training: Whether to drop values.
+        """
+        choices, length = ops.shape(batch["input_ids"])[1:]
+        flat = {
+            name: ops.reshape(array, (-1, length))  # (B * C, S)
+            for name, array in batch.items()
+        }
+        pooled = pooled_output(self.encoder, flat, training)  # (B * C, D)
+        scores = self.classifier(self.dropout(pooled, training=training))
+        return ops.reshape(scores, (-1, choices))
+
+    def predict_choices(self, texts, choices, max_length=None, batch_size=8):
+        """Chooses for raw texts.
+
+        Args:
+            texts: A list of texts.
+            choices: For each a list of C texts that may follow.
+            max_length: Tokens that longer pairs are cut to. None never cuts.
+            batch_size: Most texts computed at a time.
+
+        Returns:
+            A dict for each text: `choice`, its number, `text`, the choice
+            itself, and `score`, its probability.
+
+        Raises:
+            ValueError: The model has no tokenizer, a text has another number
+                of choices, or a pair is too long; the row is named.
+        """
+        data = {"text": texts, "choices": choices}
+        task = text_tasks.Choices(self, data, Settings(max_length=max_length))
+        return task.predictions(compute(self, task.rows, batch_size))
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config())
+
+    def _checked(self, batch):
+        """Returns a batch that fits the config, its lists made arrays."""
+        batch = without_lists(batch)
+        ids = batch.get("input_ids")
+        if ids is not None and len(ids.shape) != 3:
+            raise ValueError(
+                "`input_ids` must have shape (B, C, S), a row for each "
+                f"choice. Received: {tuple(ids.shape)}."
+            )
+        if all(is_concrete(array) for array in batch.values()):
+            flat = {
+                name: np.reshape(array, (-1, np.shape(array)[-1]))
+                for name, array in batch.items()
+            }
+            batching.check_batch(flat, self.config)
+        elif ids is not None:
+            batching.check_shape(ids.shape[1:], self.config)
+        return batch
+
+
+def pooled_output(encoder, batch, training=None):
+    """Returns the pooled vector of each row, `(B, D)`.
+
+    The last layer computes [CLS] alone.
+    """
+    first = ops.zeros_like(batch["input_ids"][:, :1])  # (B, 1)
+    outputs = encoder(batch, positions=first, training=training)
+    return encoder.pooler(outputs["sequence_output"][:, 0])
+
+
+def head_dropout(config, dtype):
+    """Returns the dropout before a head.
+
+    Its rate is `classifier_dropout` where a config has it, else that of the
+    encoder.
+    """
+    rate = config.extra.get("classifier_dropout")
+    if rate is None:
+        rate = config.hidden_dropout_prob
+    return keras.layers.Dropout(rate, dtype=dtype)
+
+
+def labels_of(checkpoint, options):
+    """Adds the number of labels of a stored head to the keywords of a model."""
+    asked = options.get("num_labels") is None and not options.get("id2label")
+    if asked and "classifier/bias" in checkpoint.arrays:
+        count = len(checkpoint.arrays["classifier/bias"])
+        return {**options, "num_labels": count}
+    return options

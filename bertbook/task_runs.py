@@ -1,0 +1,275 @@
+"""A run of fine-tuning: its batches, its best weights, and what is kept.
+
+Differences: the best weights on dev are kept, where the paper keeps the last.
+"""
+
+import functools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from bertbook import cards, metrics, training
+from bertbook.feeding import feed_fit
+from bertbook.optimization import (
+    LayerwiseAdamW,
+    WarmupLinearDecay,
+    make_optimizer,
+)
+from bertbook.rows import compute, steps
+from bertbook.runtime import keras
+from bertbook.text_checks import is_integer
+from bertbook.word_tasks import Questions
+
+BEST = "best.safetensors"
+
+
+class Judge:
+    """Scores a model on dev, and says whether it is better than before."""
+
+    def __init__(self, model, task, metric, batch_size):
+        self.model = model
+        self.task = task  # None where there is no dev
+        self.batch_size = batch_size
+        if task is None:
+            return
+        self.metric = metric or task.main_metric
+        if self.metric == "spearman":
+            metrics.spearman([0.0, 1.0], [0.0, 1.0])  # else fails after hours
+
+    def score(self):
+        """Returns the metrics on dev; questions with the best threshold."""
+        outputs = compute(self.model, self.task.rows, self.batch_size)
+        if isinstance(self.task, Questions) and self.task.version() == 2:
+            set_threshold(self.model, self.task.best_threshold(outputs))
+        found = self.task.score(outputs)
+        if self.metric not in found:
+            raise ValueError(
+                f"`metric` must be one of {', '.join(found)}. Received: "
+                f"{self.metric!r}."
+            )
+        return found
+
+    def is_better(self, row, before):
+        """Returns whether a row of the history beats an earlier one."""
+        name = f"dev_{self.metric}"
+        better = row[name] > before[name]
+        return better != (self.metric == "mean_squared_error")
+
+
+class Run:
+    """One run: its batches, its best weights, and what is kept of it."""
+
+    def __init__(self, model, task, judge, record, options, out):
+        self.model = model
+        self.task = task
+        self.judge = judge
+        self.record = record
+        self.options = options
+        self.out = None if out is None else Path(out)
+        self.rows = []
+        self.best = None
+        self.best_weights = None
+        self.a_epoch = math.ceil(len(task.rows) / record["batch_size"])
+        self.total = self.a_epoch * record["epochs"]
+        self.log = None
+
+    def train(self):
+        """Trains to the end, from the last checkpoint where there is one."""
+        model, record = self.model, self.record
+        frozen = freeze(model, self.options.frozen_layers)
+        try:
+            reseed(model, record["seed"])
+            if isinstance(self.task, Questions) and self.task.version() == 2:
+                set_threshold(model, 0.0)
+            compile_model(model, self.task, record, self.options, self.total)
+            done = self._resume()
+            if done < self.total and not self._is_over():
+                self._fit(done)
+        finally:
+            for layer in frozen:
+                layer.trainable = True
+        self._keep_best()
+        if self.out is not None:
+            cards.write_task_card(self.out, record, self.history())
+            model.save_pretrained(self.out)
+
+    def _fit(self, done):
+        limit = self.model.config.max_position_embeddings
+        batches = steps(
+            self.task.rows,
+            self.record["batch_size"],
+            limit,
+            self.record["seed"],
+            done,
+        )
+        tasks = [(self.options.evaluation_steps or self.a_epoch, self._judge)]
+        if self.out is not None:
+            self.log = training.Log(self.out / "log.csv", done)
+            tasks.append((None, self.log.add))
+            tasks.append((self.options.checkpoint_steps, self._save))
+        monitor = training.Monitor(
+            self.total,
+            done,
+            self.record["batch_size"],
+            {"loss": "loss"},
+            tasks,
+            verbose=self.options.verbose,
+            unit="rows",
+        )
+        self.model.fit(
+            feed_fit(batches),
+            steps_per_epoch=self.total - done,
+            shuffle=False,
+            callbacks=[monitor],
+            verbose=0,
+        )
+
+    def _judge(self, row):
+        """Scores the model, and keeps its weights if they are the best."""
+        row["epoch"] = round(row["step"] / self.a_epoch, 4)
+        if self.judge.task is not None:
+            found = self.judge.score()
+            row |= {f"dev_{name}": value for name, value in found.items()}
+            if self.best is None or self.judge.is_better(row, self.best):
+                self.best = dict(row)
+                self._store_best()
+        self.rows.append(row)
+        if self._is_over():
+            self.model.stop_training = True
+
+    def _is_over(self):
+        """Returns whether too many evaluations were no better."""
+        if self.options.patience is None or self.best is None:
+            return False
+        later = [r for r in self.rows if r["step"] > self.best["step"]]
+        return len(later) >= self.options.patience
+
+    def _store_best(self):
+        threshold = getattr(self.model, "no_answer_threshold", None)
+        self.best["no_answer_threshold"] = threshold
+        if self.out is None:
+            self.best_weights = self.model.get_weights()
+        else:
+            training.save_weights(self.out / BEST, self.model)
+
+    def _keep_best(self):
+        """Puts the best weights into the model."""
+        if self.best is None:
+            return
+        if self.best_weights is not None:
+            self.model.set_weights(self.best_weights)
+        elif (self.out / BEST).is_file():
+            training.load_weights(self.out / BEST, self.model)
+        if self.best["no_answer_threshold"] is not None:
+            set_threshold(self.model, self.best["no_answer_threshold"])
+
+    def _save(self, row):
+        state = {"rows": self.rows, "best": self.best}
+        folder = self.out / "checkpoints"
+        training.save_checkpoint(folder, row["step"], self.model, state)
+
+    def _resume(self):
+        """Returns the steps that are done, and takes up what was kept."""
+        if self.out is None:
+            return 0
+        found = training.load_checkpoint(self.out / "checkpoints", self.model)
+        if found is None:
+            return 0
+        done, state = found
+        self.rows, self.best = state["rows"], state["best"]
+        if self.options.verbose:
+            print(f"going on after step {done}")
+        return done
+
+    def finished(self):
+        """Takes a finished run up, and returns its history."""
+        if self.options.verbose:
+            print(f"{self.out} holds the finished run; nothing is changed.")
+        done = type(self.model).from_pretrained(self.out)
+        self.model.set_weights(done.get_weights())
+        self.model.config = done.config
+        text = (self.out / "history.json").read_text(encoding="utf-8")
+        return json.loads(text)
+
+    def history(self):
+        """Returns the evaluations as columns."""
+        seen = [name for row in self.rows for name in row]
+        names = list(dict.fromkeys(["step", "epoch", *seen]))
+        history = {name: [row.get(name) for row in self.rows] for name in names}
+        if self.out is not None:
+            path = self.out / "history.json"
+            path.write_text(json.dumps(history, indent=2) + "\n", "utf-8")
+        return history
+
+
+def compile_model(model, task, record, options, total):
+    """Compiles a model for `rows.steps`, whose weights sum to 1."""
+    warmup = max(1, round(total * options.warmup))
+    optimizer = make_optimizer(
+        WarmupLinearDecay(record["learning_rate"], warmup, total),
+        options.weight_decay,
+        options.clip_norm,
+        scale_loss=model.dtype_policy.name == "mixed_float16",
+        kind=optimizer_of(model, options.layer_decay),
+    )
+    model.compile(optimizer, loss=task.loss())
+    optimizer.build(model.trainable_variables)
+
+
+def optimizer_of(model, decay):
+    """Returns the optimizer's class: AdamW, or one with a rate a layer.
+
+    The head and the top layer have the full rate.
+
+    Args:
+        model: A task model.
+        decay: The factor from a layer to the one below.
+    """
+    if decay == 1.0:
+        return keras.optimizers.AdamW
+    layers = len(model.encoder.blocks)
+    depth = {"embeddings": layers}
+    depth |= {f"block_{i}": layers - 1 - i for i in range(layers)}
+    parts = [v.path.split("/") for v in model.trainable_variables]
+    rates = [decay ** max(depth.get(n, 0) for n in path) for path in parts]
+    return functools.partial(LayerwiseAdamW, rates)
+
+
+def freeze(model, count):
+    """Keeps the lowest layers from being trained, and returns what it froze.
+
+    Raises:
+        ValueError: `count` is not a number of layers of the model.
+    """
+    if count is None:
+        return []
+    blocks = model.encoder.blocks
+    if not is_integer(count) or not -1 <= count <= len(blocks):
+        raise ValueError(
+            f"`frozen_layers` must be in [-1, {len(blocks)}]. "
+            f"Received: {count!r}."
+        )
+    layers = [model.encoder]
+    if count >= 0:
+        layers = [model.encoder.embeddings, *blocks[:count]]
+    layers = [layer for layer in layers if layer.trainable]
+    for layer in layers:
+        layer.trainable = False
+    return layers
+
+
+def reseed(model, seed):
+    """Sets the random generators of a model, so that a seed means a run."""
+    random = np.random.default_rng(seed)
+    for variable in model.non_trainable_variables:
+        if variable.path.endswith("seed_generator_state"):
+            state = random.integers(0, 2**31, variable.shape)
+            variable.assign(state.astype("uint32"))
+
+
+def set_threshold(model, threshold):
+    """Keeps in the config when "no answer" wins."""
+    extra = {**model.config.extra, "no_answer_threshold": threshold}
+    model.config = model.config.replace(extra=extra)
