@@ -9,7 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bertbook import corpus, examples, locations, masking, runtime
+from bertbook import (
+    corpus,
+    examples,
+    locations,
+    masking,
+    runtime,
+    task_commands,
+)
 from bertbook.tokenizer import Tokenizer
 
 
@@ -22,8 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         options.run(options)
-    except (ValueError, OSError, ImportError) as error:
-        print(f"bertbook: {error}", file=sys.stderr)
+    except (ValueError, KeyError, OSError, ImportError) as error:
+        text = error.args[0] if isinstance(error, KeyError) else error
+        print(f"bertbook: {text}", file=sys.stderr)
         return 2
     return 0
 
@@ -41,6 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     convert.add_argument("--out", required=True, help="the folder to write")
     convert.set_defaults(run=convert_model)
     add_pretrain(commands)
+    task_commands.add_commands(commands)
     return parser
 
 

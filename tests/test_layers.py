@@ -48,7 +48,7 @@ LAYERS = [
     {"figures", "mask_figures", "overviews", "pair_figures", "parity_figures"},
     {"diagrams"},
     {"viewer_data"},
-    {"viewers"},
+    {"viewers", "task_commands"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

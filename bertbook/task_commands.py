@@ -1,0 +1,246 @@
+"""The commands `finetune`, `evaluate` and `predict`.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+
+from bertbook import datasets
+from bertbook.config import BertConfig
+from bertbook.labels import names_of, names_of_tags
+from bertbook.locations import find_folder
+
+# The column that tells a task, and the model that is made for it.
+MODELS = {
+    "tags": "BertForTokenClassification",
+    "choices": "BertForMultipleChoice",
+    "answers": "BertForQuestionAnswering",
+    "label": "BertForSequenceClassification",
+}
+
+
+def add_commands(commands) -> None:
+    """Adds the three commands to a parser."""
+    parser = commands.add_parser(
+        "finetune", help="train a model on a data set, or go on with it"
+    )
+    parser.set_defaults(run=finetune)
+    add = parser.add_argument
+    add("dataset", help="a name, such as sst2, opinions or squad")
+    add("--model", default="mini", help="a name or folder to start from")
+    add("--out", required=True, help="the folder of the run")
+    add("--data-dir", help="a folder with the official files")
+    add("--epochs", type=int, default=3)
+    add("--learning-rate", type=float, default=5e-5, help="the peak")
+    add("--batch-size", type=int, default=32, help="rows an update")
+    add("--max-length", type=int, help="tokens that texts are cut to")
+    add("--stride", type=int, help="tokens from one window to the next")
+    add("--seed", type=int, default=0, help="seed of everything")
+    add("--limit", type=int, help="rows to train on, the first ones")
+    add("--warmup", type=float, default=0.1, help="share of the steps")
+    add("--frozen-layers", type=int, help="layers not trained; -1: all")
+    add("--layer-decay", type=float, default=1.0, help="rate of lower layers")
+    add("--patience", type=int, help="evaluations before an early stop")
+    add("--checkpoint-steps", type=int, default=500)
+    add("--dtype", default="float32", help="or mixed_bfloat16, mixed_float16")
+    parser = commands.add_parser(
+        "evaluate", help="measure a fine-tuned model on a data set"
+    )
+    parser.set_defaults(run=evaluate)
+    add = parser.add_argument
+    add("dataset", help="a name, such as sst2, opinions or squad")
+    add("--model", required=True, help="a folder that `finetune` wrote")
+    add("--split", default="dev")
+    add("--data-dir", help="a folder with the official files")
+    add("--max-length", type=int, help="tokens that texts are cut to")
+    add("--batch-size", type=int, default=32, help="rows at a time")
+    parser = commands.add_parser(
+        "predict",
+        help="let a fine-tuned model read texts; a line of JSON for each",
+    )
+    parser.set_defaults(run=predict)
+    add = parser.add_argument
+    add("--model", required=True, help="a folder that `finetune` wrote")
+    add("--file", help="a text file, a text a line; else standard input")
+    add(
+        "text",
+        nargs="*",
+        help="one text; or the parts of one row: text and second text, "
+        "question and context, text and choices. In a file tabs part them",
+    )
+
+
+def finetune(options) -> None:
+    """Trains a model on a data set, or goes on with a run that stopped."""
+    from bertbook import finetuning
+    from bertbook.runtime import keras
+
+    train = datasets.load_dataset(options.dataset, "train", options.data_dir)
+    dev = datasets.load_dataset(options.dataset, "dev", options.data_dir)
+    if options.limit is not None:
+        train = {name: rows[: options.limit] for name, rows in train.items()}
+    keras.utils.set_random_seed(options.seed)
+    model = model_for(train, options.model, dtype=options.dtype)
+    finetuning.finetune(
+        model,
+        train,
+        dev,
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        batch_size=options.batch_size,
+        max_length=options.max_length,
+        seed=options.seed,
+        out=options.out,
+        options=finetuning.Options(
+            warmup=options.warmup,
+            frozen_layers=options.frozen_layers,
+            layer_decay=options.layer_decay,
+            patience=options.patience,
+            checkpoint_steps=options.checkpoint_steps,
+            stride=options.stride,
+        ),
+    )
+    print(f"written: {options.out}")
+
+
+def model_for(data, name_or_dir, **options):
+    """Returns a model for the columns of a data set, weights taken from a name.
+
+    Args:
+        data: A dict of columns.
+        name_or_dir: As `from_pretrained` takes it.
+        **options: Keywords of the model.
+
+    Raises:
+        ValueError: No column tells the task.
+    """
+    told = [name for name in MODELS if name in data]
+    if not told:
+        raise ValueError(
+            f"`data` must hold one of the columns {', '.join(MODELS)}. "
+            f"Received: {', '.join(data)}."
+        )
+    column = data[told[0]]
+    if told[0] == "tags":
+        options["num_labels"] = len(names_of_tags(column))
+    elif told[0] == "label":
+        if any(isinstance(value, float) for value in column):
+            options["num_labels"] = 1
+        else:
+            names = names_of(column)
+            options["num_labels"] = len(names) if names else max(column) + 1
+    return class_of(MODELS[told[0]]).from_pretrained(name_or_dir, **options)
+
+
+def class_of(name):
+    """Returns a class of models by name; only now a backend is needed."""
+    from bertbook import task_models
+
+    return getattr(task_models, name)
+
+
+def evaluate(options) -> None:
+    """Prints the metrics of a model on a data set, as JSON."""
+    from bertbook import finetuning
+
+    data = datasets.load_dataset(
+        options.dataset, options.split, options.data_dir
+    )
+    found = finetuning.evaluate(
+        load_finetuned(options.model),
+        data,
+        max_length=options.max_length,
+        batch_size=options.batch_size,
+    )
+    print(json.dumps(found))
+
+
+def predict(options) -> None:
+    """Prints what a model reads out of texts, a line of JSON for each row."""
+    if options.text and options.file:
+        raise ValueError(
+            "`predict` takes a text or `--file`. Received: both, "
+            f"{options.text} and {options.file}."
+        )
+    rows = [options.text]
+    if not options.text:
+        rows = list(read_rows(options.file or "-"))
+    if not rows:
+        raise ValueError("The input must hold a text. Received: no line.")
+    for found in predict_rows(load_finetuned(options.model), rows):
+        print(json.dumps(found, ensure_ascii=False))
+
+
+def load_finetuned(name_or_dir):
+    """Returns the model of a folder, of the class that its config names.
+
+    Raises:
+        ValueError: The folder holds no fine-tuned model.
+    """
+    config = BertConfig.from_json(find_folder(name_or_dir) / "config.json")
+    named = config.extra.get("architectures") or ["none"]
+    for name in MODELS.values():
+        if name in named:
+            return class_of(name).from_pretrained(name_or_dir)
+    raise ValueError(
+        f"`--model` must be a fine-tuned model, {', '.join(MODELS.values())}. "
+        f"Received: {name_or_dir}, {', '.join(named)}."
+    )
+
+
+def read_rows(path) -> Iterator[list[str]]:
+    """Yields the parts of each line of a file that is not empty.
+
+    Raises:
+        ValueError: The file is not UTF-8.
+    """
+    if path == "-":
+        yield from split_lines(sys.stdin)
+        return
+    with open(path, encoding="utf-8") as file:
+        try:
+            yield from split_lines(file)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} must be UTF-8: {error}.") from error
+
+
+def split_lines(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yields the parts of each line that is not empty."""
+    for line in lines:
+        if line.strip():
+            yield line.rstrip("\r\n").split("\t")
+
+
+def predict_rows(model, rows: list[list[str]]) -> list:
+    """Returns what a model predicts for each row.
+
+    Raises:
+        ValueError: A row has not the parts that the model reads.
+    """
+    fewest, most, what = PARTS[model.architecture]
+    width = len(rows[0])
+    for number, row in enumerate(rows, 1):
+        if not fewest <= len(row) <= most or len(row) != width:
+            raise ValueError(
+                f"Row {number} must hold {what}, parted by tabs, as many as "
+                f"the other rows. Received: {len(row)} parts."
+            )
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    if model.architecture == "BertForQuestionAnswering":
+        return model.predict_answers(*columns)
+    if model.architecture == "BertForTokenClassification":
+        return model.predict_entities(*columns)
+    if model.architecture == "BertForMultipleChoice":
+        return model.predict_choices(columns[0], [row[1:] for row in rows])
+    return model.predict_texts(*columns)
+
+
+# The fewest and the most parts of a row, and what they are.
+PARTS = {
+    "BertForSequenceClassification": (1, 2, "a text, or two"),
+    "BertForTokenClassification": (1, 1, "a text"),
+    "BertForQuestionAnswering": (2, 2, "a question and a context"),
+    "BertForMultipleChoice": (3, 99, "a text and its choices"),
+}
