@@ -116,22 +116,31 @@ def model_for(data, name_or_dir, **options):
     Raises:
         ValueError: No column tells the task.
     """
-    told = [name for name in MODELS if name in data]
-    if not told:
+    kind, head = head_for(data)
+    return kind.from_pretrained(name_or_dir, **head, **options)
+
+
+def head_for(data):
+    """Returns the class of models for some columns, and its keywords.
+
+    Raises:
+        ValueError: No column tells the task.
+    """
+    told = next((name for name in MODELS if name in data), None)
+    if told is None:
         raise ValueError(
             f"`data` must hold one of the columns {', '.join(MODELS)}. "
             f"Received: {', '.join(data)}."
         )
-    column = data[told[0]]
-    if told[0] == "tags":
-        options["num_labels"] = len(names_of_tags(column))
-    elif told[0] == "label":
-        if any(isinstance(value, float) for value in column):
-            options["num_labels"] = 1
-        else:
-            names = names_of(column)
-            options["num_labels"] = len(names) if names else max(column) + 1
-    return class_of(MODELS[told[0]]).from_pretrained(name_or_dir, **options)
+    kind, column = class_of(MODELS[told]), data[told]
+    if told == "tags":
+        return kind, {"num_labels": len(names_of_tags(column))}
+    if told != "label":
+        return kind, {}
+    if any(isinstance(value, float) for value in column):
+        return kind, {"num_labels": 1}
+    names = names_of(column) or range(max(column) + 1)
+    return kind, {"num_labels": len(names)}
 
 
 def class_of(name):

@@ -1,0 +1,268 @@
+"""What fine-tuned models reach on real sets: the runs behind docs/results.md.
+
+    BERTBOOK_DATA=FOLDER python benchmarks/results.py [PART] [--minutes N]
+
+Runs what `RUNS` names and `benchmarks/results/finetuning` does not hold yet,
+a file for each run, and writes docs/results.md from what is there. PART takes
+only runs whose name holds it; after N minutes no further run begins. The
+larger model is a published BERT of 6 layers and width 384, all-MiniLM-L6-v2,
+from the folder that `BERTBOOK_MINILM` names.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).parent.parent)
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+import numpy as np
+
+import bertbook as bb
+from bertbook.finetuning import Options
+from bertbook.task_commands import head_for
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "benchmarks" / "results" / "finetuning"
+PAGE = ROOT / "docs" / "results.md"
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """One row of the table: a start, a data set, a recipe, and its seeds."""
+
+    start: str  # "minilm", "mini", "scratch", "bag of words"
+    dataset: str
+    epochs: int = 3
+    learning_rate: float = 5e-5
+    batch_size: int = 32
+    max_length: int | None = 128
+    rows: int | None = None  # drawn from the training set, by the seed
+    seeds: int = 3
+
+    @property
+    def name(self):
+        """What the files of its runs are called."""
+        rows = "" if self.rows is None else f"_{self.rows}"
+        return f"{self.start.replace(' ', '_')}_{self.dataset}{rows}"
+
+
+SIX = "minilm"
+REAL = (
+    Plan(SIX, "mrpc", epochs=5, batch_size=16, learning_rate=5e-5, seeds=5),
+    Plan(SIX, "stsb", epochs=3, batch_size=16),
+    Plan(SIX, "conll2003", epochs=4, batch_size=16, learning_rate=1e-4,
+         seeds=1),
+    Plan(SIX, "sst2", epochs=2, learning_rate=5e-5, seeds=1),
+    Plan(SIX, "squad", epochs=2, batch_size=16, max_length=256,
+         learning_rate=1e-4, rows=24_000, seeds=1),
+)  # fmt: skip
+SMALL = tuple(
+    Plan(start, dataset, epochs=3, learning_rate=3e-4)
+    for dataset in ("sst2", "conll2003")
+    for start in ("mini", "scratch")
+)
+FEW = tuple(
+    Plan(start, "sst2", epochs=8, learning_rate=2e-4, rows=500, seeds=10)
+    for start in ("mini", "scratch", "bag of words")
+)
+CURVE = tuple(
+    Plan(start, "opinions", epochs=8, learning_rate=2e-4, rows=rows, seeds=10)
+    for rows in (50, 100, 200, 400)
+    for start in ("mini", "scratch", "bag of words")
+)
+COUNTED = tuple(
+    Plan("bag of words", dataset, seeds=1)
+    for dataset in ("sst2", "cola", "mrpc", "rte", "qnli")
+)
+RUNS = (*FEW, *CURVE, *COUNTED, *REAL, *SMALL)
+LATER = ("cola", "rte", "qnli", "wnut17", "squad_v2")
+
+
+def main():
+    """Does what is missing, and writes the page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", nargs="?", default="")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    options = parser.parse_args()
+    end = time.time() + 60 * options.minutes
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for plan in RUNS:
+        for seed in range(plan.seeds):
+            path = KEPT / f"{plan.name}_{seed}.json"
+            wanted = options.part in plan.name and not path.is_file()
+            if wanted and time.time() < end:
+                print(f"{plan.name}, seed {seed}", flush=True)
+                result = run(plan, seed)
+                text = json.dumps(result, indent=2) + "\n"
+                path.write_text(text, encoding="utf-8")
+                print(result["metrics"], result["seconds"], flush=True)
+    PAGE.write_text(write_page(), encoding="utf-8")
+
+
+def run(plan, seed):
+    """Does one run, and returns what is kept of it."""
+    train = bb.load_dataset(plan.dataset, "train")
+    dev = bb.load_dataset(plan.dataset, "dev")
+    if plan.rows is not None:
+        train = draw_rows(train, plan.rows, seed)
+    start = time.perf_counter()
+    history = None
+    if plan.start == "bag of words":
+        metrics = count_words(train, dev)
+    else:
+        metrics, history = tune(plan, seed, train, dev)
+    return {
+        "plan": dataclasses.asdict(plan),
+        "seed": seed,
+        "metrics": metrics,
+        "history": history,
+        "seconds": round(time.perf_counter() - start),
+        "machine": describe_machine(),
+    }
+
+
+def draw_rows(data, count, seed):
+    """Draws rows of a data set without putting them back."""
+    column = next(iter(data.values()))
+    rows = np.random.default_rng(seed).permutation(len(column))[:count]
+    return {name: [column[i] for i in rows] for name, column in data.items()}
+
+
+def tune(plan, seed, train, dev):
+    """Fine-tunes a model, and returns its metrics and history."""
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    model = make_model(plan.start, train)
+    history = bb.finetune(
+        model,
+        train,
+        dev,
+        epochs=plan.epochs,
+        learning_rate=plan.learning_rate,
+        batch_size=plan.batch_size,
+        max_length=plan.max_length,
+        seed=seed,
+        options=Options(verbose=plan.seeds == 1),
+    )
+    metrics = bb.evaluate(model, dev, max_length=plan.max_length)
+    history.pop("rows_per_second")
+    return metrics, history
+
+
+def make_model(start, train):
+    """Returns the model of a plan for the columns of a data set."""
+    kind, head = head_for(train)
+    if start == "minilm":
+        return kind.from_pretrained(os.environ["BERTBOOK_MINILM"], **head)
+    if start == "mini":
+        return kind.from_pretrained("mini", **head)
+    shape = bb.BertEncoder.from_pretrained("mini")
+    config = shape.config.replace(initializer_range=0.02)
+    model = kind(config, **head)
+    model.tokenizer = shape.tokenizer
+    return model
+
+
+def count_words(train, dev):
+    """Returns what logistic regression on words and pairs of words reaches."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    from bertbook import metrics
+
+    texts = [
+        [" | ".join(row) for row in zip(*columns, strict=True)]
+        for columns in (
+            [data[name] for name in ("text", "text_pair") if name in data]
+            for data in (train, dev)
+        )
+    ]
+    words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    counter = make_pipeline(words, LogisticRegression(C=10, max_iter=1_000))
+    guesses = counter.fit(texts[0], train["label"]).predict(texts[1])
+    return {
+        "accuracy": metrics.accuracy(dev["label"], list(guesses)),
+        "matthews": metrics.matthews(dev["label"], list(guesses)),
+    }
+
+
+def describe_machine():
+    """Returns what a run was done on, in a few words."""
+    import keras
+
+    backend = keras.backend.backend()
+    device = bb.runtime.device_name()
+    cores = f"{os.cpu_count()} cores, " if device == "CPU" else ""
+    return f"{device}, {cores}{platform.machine()}, {backend}"
+
+
+def write_page():
+    """Returns docs/results.md, made of what is kept."""
+    lines = [
+        "# Results of fine-tuning",
+        "",
+        "Made by `benchmarks/results.py` from the runs in "
+        "`benchmarks/results/finetuning`; do not edit.",
+        "",
+        "`minilm` is a published BERT of 6 layers and width 384 "
+        "(all-MiniLM-L6-v2), `mini` the model that ships, `scratch` the same "
+        "with random weights, a bag of words logistic regression on words and "
+        "pairs of words. The best of the evaluations on dev after each epoch "
+        "counts. Spread is the standard deviation over seeds.",
+        "",
+        "| data | start | rows | recipe | metrics on dev, mean ± spread | "
+        "seeds | minutes each | machine |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for plan in sorted(RUNS, key=lambda p: (p.dataset, p.rows or 0, p.start)):
+        lines.append(write_row(plan))
+    lines += [f"| {name} | | | | not run | | | |" for name in LATER]
+    return "\n".join(lines) + "\n"
+
+
+def write_row(plan):
+    """Returns the row of one plan."""
+    found = [
+        json.loads(path.read_text(encoding="utf-8"))
+        for seed in range(plan.seeds)
+        if (path := KEPT / f"{plan.name}_{seed}.json").is_file()
+    ]
+    rows = "all" if plan.rows is None else f"{plan.rows:,}"
+    recipe = (
+        f"{plan.epochs} epochs, {plan.learning_rate:g}, batch {plan.batch_size}"
+    )
+    if plan.start == "bag of words":
+        recipe = ""
+    start = f"| {plan.dataset} | {plan.start} | {rows} | {recipe} |"
+    if not found:
+        return f"{start} not run | | | |"
+    metrics = ", ".join(
+        show(name, [result["metrics"][name] for result in found])
+        for name in found[0]["metrics"]
+    )
+    minutes = statistics.mean(result["seconds"] for result in found) / 60
+    machines = "; ".join(sorted({result["machine"] for result in found}))
+    return f"{start} {metrics} | {len(found)} | {minutes:.1f} | {machines} |"
+
+
+def show(name, values):
+    """Returns the mean and the spread of one metric."""
+    name = name.replace("_", " ")
+    scale = 1 if name == "mean squared error" else 100
+    text = f"{name} {scale * statistics.mean(values):.1f}"
+    if len(values) > 1:
+        text += f" ± {scale * statistics.stdev(values):.1f}"
+    return text
+
+
+if __name__ == "__main__":
+    main()
