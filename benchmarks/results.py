@@ -45,12 +45,17 @@ class Plan:
     max_length: int | None = 128
     rows: int | None = None  # drawn from the training set, by the seed
     seeds: int = 3
+    strategy: str = "first"  # which pieces of a word get its tag
 
     @property
     def name(self):
         """What the files of its runs are called."""
-        rows = "" if self.rows is None else f"_{self.rows}"
-        return f"{self.start.replace(' ', '_')}_{self.dataset}{rows}"
+        parts = [self.start.replace(" ", "_"), self.dataset]
+        if self.rows is not None:
+            parts.append(str(self.rows))
+        if self.strategy != "first":
+            parts.append(self.strategy)
+        return "_".join(parts)
 
 
 SIX = "minilm"
@@ -77,11 +82,17 @@ CURVE = tuple(
     for rows in (50, 100, 200, 400)
     for start in ("mini", "scratch", "bag of words")
 )
+ALIGNED = tuple(
+    Plan(start, "tags", epochs=8, batch_size=16, learning_rate=5e-4, seeds=10,
+         strategy=strategy)
+    for strategy in ("first", "last", "all")
+    for start in ("mini", "scratch")
+)  # fmt: skip
 COUNTED = tuple(
     Plan("bag of words", dataset, seeds=1)
     for dataset in ("sst2", "cola", "mrpc", "rte", "qnli")
 )
-RUNS = (*FEW, *CURVE, *COUNTED, *REAL, *SMALL)
+RUNS = (*FEW, *CURVE, *ALIGNED, *COUNTED, *REAL, *SMALL)
 LATER = ("cola", "rte", "qnli", "wnut17", "squad_v2")
 
 
@@ -150,7 +161,7 @@ def tune(plan, seed, train, dev):
         batch_size=plan.batch_size,
         max_length=plan.max_length,
         seed=seed,
-        options=Options(verbose=plan.seeds == 1),
+        options=Options(verbose=plan.seeds == 1, strategy=plan.strategy),
     )
     metrics = bb.evaluate(model, dev, max_length=plan.max_length)
     history.pop("rows_per_second")

@@ -8,6 +8,7 @@ hold three matrices, which `checkpoints` joins.
 
 import math
 
+from bertbook.dropout import Dropout
 from bertbook.runtime import keras, ops
 
 MASKED_SCORE = -10_000.0  # finite in float16; softmax still returns exactly 0
@@ -117,7 +118,7 @@ class SelfAttention(keras.layers.Layer):
                 (hidden_size, "output"),
             )
         )
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy)
 
     def build(self, hidden_shape):
         """Creates both matrices for vectors of width D."""

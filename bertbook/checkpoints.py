@@ -264,7 +264,7 @@ def write_hugging_face(
 ) -> None:
     """Writes config.json and the tensors, as Hugging Face names them.
 
-    Each file appears whole or not at all.
+    Each file appears whole or not at all, the weights last.
 
     Args:
         folder: Made where it is missing.
@@ -283,6 +283,9 @@ def write_hugging_face(
     for names in head_names():
         if names.ours in arrays:
             tensors[names.hugging_face] = _as_stored(names, arrays)
+    unfinished = folder / "config.json.part"
+    config.to_json(unfinished)
+    unfinished.replace(folder / "config.json")
     files = _assign_files(tensors, max_shard_bytes)
     for file, held in files.items():
         unfinished = folder / (file + ".part")
@@ -293,9 +296,6 @@ def write_hugging_face(
         )
         unfinished.replace(folder / file)
     _write_index(folder, tensors, files)
-    unfinished = folder / "config.json.part"
-    config.to_json(unfinished)
-    unfinished.replace(folder / "config.json")
 
 
 def _as_stored(names: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -209,8 +209,8 @@ EXPECTED_EXTRA = {
     "model_type", "no_answer_threshold", "num_labels", "pooler_fc_size",
     "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type", "position_embedding_type",
-    "problem_type", "pruned_heads", "tie_word_embeddings", "torch_dtype",
-    "transformers_version", "use_cache",
+    "problem_type", "pruned_heads", "tag_strategy", "tie_word_embeddings",
+    "torch_dtype", "transformers_version", "use_cache",
 }  # fmt: skip
 
 

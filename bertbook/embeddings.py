@@ -6,6 +6,7 @@ to BERT's learned table.
 
 import numpy as np
 
+from bertbook.dropout import Dropout
 from bertbook.runtime import keras, ops
 
 
@@ -126,7 +127,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.norm = keras.layers.LayerNormalization(
             epsilon=config.layer_norm_eps, dtype=self.dtype_policy, name="norm"
         )
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             config.hidden_dropout_prob, dtype=self.dtype_policy
         )
 

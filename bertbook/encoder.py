@@ -11,6 +11,7 @@ import numpy as np
 from bertbook import batching
 from bertbook.attention import SelfAttention, choose_path
 from bertbook.config import BertConfig
+from bertbook.dropout import Dropout
 from bertbook.embeddings import BertEmbeddings
 from bertbook.pretrained import Pretrained
 from bertbook.runtime import device_name, keras, ops
@@ -105,7 +106,7 @@ class EncoderBlock(keras.layers.Layer):
             )
             for name in ("attention_norm", "output_norm")
         )
-        self.dropout = keras.layers.Dropout(
+        self.dropout = Dropout(
             config.hidden_dropout_prob, dtype=self.dtype_policy
         )
 

@@ -7,19 +7,30 @@ rows of similar length share a batch.
 import dataclasses
 import hashlib
 import json
+import math
+from numbers import Real
 from pathlib import Path
 
 from bertbook import training
 from bertbook.labels import REGRESSION, names_of, names_of_tags
 from bertbook.rows import compute
-from bertbook.task_runs import Judge, Run
-from bertbook.tasks import Settings
+from bertbook.task_runs import Judge, Run, keep_in_config
+from bertbook.tasks import Settings, labeled
 from bertbook.text_checks import is_integer
 from bertbook.text_tasks import Choices, Texts
 from bertbook.word_tasks import Questions, Tags
 
 RECORD = "run.json"
 FINISHED = "model.safetensors"  # what is written last
+# Keys of a config that say nothing about what a run computes.
+NOT_RECORDED = (
+    "_name_or_path",
+    "architectures",
+    "dtype",
+    "no_answer_threshold",
+    "torch_dtype",
+    "transformers_version",
+)
 TASKS = {
     "BertForSequenceClassification": Texts,
     "BertForMultipleChoice": Choices,
@@ -67,10 +78,17 @@ class Options:
     verbose: bool = True
 
     def __post_init__(self):
-        for name in ("patience", "evaluation_steps", "checkpoint_steps"):
+        _check_count("checkpoint_steps", self.checkpoint_steps)
+        for name in ("patience", "evaluation_steps"):
             value = getattr(self, name)
             if value is not None:
                 _check_count(name, value)
+        for name in ("weight_decay", "clip_norm"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ValueError(
+                    f"`{name}` must not be below 0. Received: {value}."
+                )
         if not 0.0 <= self.warmup <= 1.0:
             raise ValueError(
                 f"`warmup` must be in [0, 1]. Received: {self.warmup}."
@@ -125,16 +143,18 @@ def finetune(
         OSError: A checkpoint cannot be written.
     """
     options = options or Options()
-    _check_numbers(epochs, learning_rate, batch_size)
-    take_labels(model, train)
+    _check_numbers(epochs, learning_rate, batch_size, seed)
+    _check_dev(dev, options)
     settings = Settings(
         max_length=max_length, stride=options.stride, strategy=options.strategy
     )
-    task = task_of(model)(model, train, settings)
+    kind = task_of(model)
+    if kind is Tags:
+        keep_in_config(model, tag_strategy=options.strategy)
+    task = kind(model, train, settings)
+    take_labels(model, task.data)
     task.learn()
-    dev_task = None
-    if dev is not None:
-        dev_task = task_of(model)(model, dev, settings)
+    dev_task = None if dev is None else kind(model, dev, settings)
     judge = Judge(model, dev_task, options.metric, batch_size)
     record = {
         "epochs": epochs,
@@ -142,8 +162,8 @@ def finetune(
         "batch_size": batch_size,
         "max_length": max_length,
         "seed": seed,
-        "options": _without(dataclasses.asdict(options), "verbose"),
-        "config": model.config.to_dict(),
+        "options": _without(dataclasses.asdict(options), ["verbose"]),
+        "config": _without(model.config.to_dict(), NOT_RECORDED),
         "train": _hash(train),
         "dev": _hash(dev),
     }
@@ -189,12 +209,13 @@ def take_labels(model, train):
     """Gives a model the names of the labels in the data, if it has none.
 
     Raises:
+        KeyError: The data hold no labels.
         ValueError: Their number is not that of the model.
     """
     task = task_of(model)
     if model.config.id2label is not None or task not in (Texts, Tags):
         return
-    column = train.get("tags" if task is Tags else "label", ())
+    column = labeled(train, "tags" if task is Tags else "label")
     names = names_of_tags(column) if task is Tags else names_of(column)
     if names is None or (task is Texts and model.problem_type == REGRESSION):
         return
@@ -221,24 +242,36 @@ def task_of(model):
     return TASKS[name]
 
 
-def _check_numbers(epochs, learning_rate, batch_size):
+def _check_numbers(epochs, learning_rate, batch_size, seed):
     _check_count("epochs", epochs)
     _check_count("batch_size", batch_size)
-    if not learning_rate > 0:
+    _check_count("seed", seed, least=0)
+    if not isinstance(learning_rate, Real) or not 0 < learning_rate < math.inf:
         raise ValueError(
             f"`learning_rate` must be above 0. Received: {learning_rate!r}."
         )
 
 
-def _check_count(name, value):
-    if not is_integer(value) or value < 1:
+def _check_count(name, value, least=1):
+    if not is_integer(value) or value < least:
         raise ValueError(
-            f"`{name}` must be an integer >= 1. Received: {value!r}."
+            f"`{name}` must be an integer >= {least}. Received: {value!r}."
         )
 
 
-def _without(record, name):
-    return {key: value for key, value in record.items() if key != name}
+def _check_dev(dev, options):
+    """Refuses what can only be done with dev."""
+    for name in ("patience", "metric"):
+        value = getattr(options, name)
+        if dev is None and value is not None:
+            raise ValueError(
+                f"`{name}` needs `dev`, to choose by. Received: {value!r} "
+                "and no `dev`."
+            )
+
+
+def _without(record, names):
+    return {key: value for key, value in record.items() if key not in names}
 
 
 def _hash(data):
@@ -246,5 +279,12 @@ def _hash(data):
     if data is None:
         return None
     columns = {name: list(column) for name, column in data.items()}
-    text = json.dumps(columns, sort_keys=True, default=str)
+    text = json.dumps(columns, sort_keys=True, default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value):
+    """Returns what JSON can hold, the same in every process."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -4,6 +4,7 @@ Differences: none; the keys of the config are those of Hugging Face.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,11 +35,12 @@ def choose_labels(
         ValueError: There is no label, or both arguments contradict each other.
     """
     if id2label is not None:
-        config = config.replace(id2label=dict(id2label))
-    known = config.id2label or range(config.extra.get("num_labels", 2))
+        config = config.replace(id2label=id2label)
+    known = config.id2label
+    if known is None:
+        known = range(config.extra.get("num_labels", 2))
     if num_labels is None:
         num_labels = len(known)
-    names = "" if id2label is None else f" and {len(id2label)} names"
     if not is_integer(num_labels) or num_labels < 1:
         raise ValueError(
             f"`num_labels` must be an integer >= 1. Received: {num_labels!r}."
@@ -48,9 +50,10 @@ def choose_labels(
         if id2label is not None:
             raise ValueError(
                 "`num_labels` must be the number of names in `id2label`. "
-                f"Received: {num_labels}{names}."
+                f"Received: {num_labels} and {len(id2label)} names."
             )
-        extra.pop("problem_type", None)  # of the head that was there
+        for name in ("problem_type", "label2id"):
+            extra.pop(name, None)  # of the head that was there
         config = config.replace(id2label=None)
     return config.replace(extra=extra), num_labels
 
@@ -81,11 +84,15 @@ def names_of(column: Iterable[Any]) -> list[str] | None:
     Args:
         column: Labels, or lists of labels.
     """
-    flat = set()
-    for value in column:
-        flat.update(value if isinstance(value, list | tuple) else [value])
-    if flat and all(isinstance(value, str) for value in flat):
-        return sorted(flat)
+    flat = [
+        label
+        for value in column
+        for label in (
+            value if isinstance(value, list | tuple | set) else [value]
+        )
+    ]
+    if flat and all(isinstance(label, str) for label in flat):
+        return sorted(set(flat))
     return None
 
 
@@ -171,10 +178,7 @@ def _label(value, row, num_labels, ids) -> int:
 
 def _number(value, row) -> float:
     """Returns one value of a regression."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = float("nan")
+    number = float(value) if isinstance(value, Real) else float("nan")
     if not np.isfinite(number):
         raise ValueError(
             f"`label[{row}]` must be a finite number for a model with "

@@ -1,7 +1,8 @@
 """AdamW as BERT uses it: warm-up, linear decay, and what is not decayed.
 
 Differences: Adam's bias correction is on, as everywhere but in Google's code;
-with a warm-up it changes little.
+with a warm-up it changes little. Epsilon is added before the correction, as in
+Keras; PyTorch adds it after, so that there it counts less in the first steps.
 """
 
 from bertbook.runtime import keras, ops
@@ -9,6 +10,7 @@ from bertbook.runtime import keras, ops
 UNDECAYED = ("bias", "gamma", "beta")  # names of biases and norms
 
 
+@keras.saving.register_keras_serializable("bertbook")
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """Raises the learning rate in a line, then lowers it in another.
 
@@ -66,7 +68,28 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable("bertbook")
-class LayerwiseAdamW(keras.optimizers.AdamW):
+class AdamW(keras.optimizers.AdamW):
+    """Keras' AdamW, with the same norm of the gradients on every backend.
+
+    TensorFlow gives the gradient of a table as one row for each time that a
+    row was looked up. Keras takes the norm of those; here they are added up
+    first.
+
+    Args:
+        **kwargs: Keywords of Keras' AdamW.
+    """
+
+    def apply(self, grads, trainable_variables=None):
+        """Takes a step of all variables."""
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
+        super().apply(grads, trainable_variables)
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class LayerwiseAdamW(AdamW):
     """AdamW with a rate of its own for each variable.
 
     The decay, which is small beside it, keeps the common rate.
@@ -101,7 +124,7 @@ def make_optimizer(
     epsilon=1e-6,
     accumulation=1,
     scale_loss=False,
-    kind=keras.optimizers.AdamW,
+    kind=AdamW,
 ):
     """Returns AdamW without decay of norms and biases, gradients clipped.
 

@@ -87,11 +87,11 @@ class Pretrained:
         As `predict_on_batch`, but on TensorFlow one graph serves batches of
         every length.
         """
+        batch = self._checked(batch)
         if keras.backend.backend() != "tensorflow":
             return self.predict_on_batch(batch)
         import tensorflow as tf
 
-        batch = self._checked(batch)
         signature = {
             name: tf.TensorSpec([None] * array.ndim, tf.as_dtype(array.dtype))
             for name, array in sorted(batch.items())
@@ -188,11 +188,11 @@ class Pretrained:
         extra = {**self.config.extra, "architectures": [self.architecture]}
         extra.pop("torch_dtype", None)  # an older name of the same
         config = self.config.replace(extra={**extra, "dtype": dtype})
+        if self.tokenizer is not None:
+            self.tokenizer.save_pretrained(folder)
         checkpoints.write_hugging_face(
             Path(folder), config, arrays, self.weight_prefix, max_shard_bytes
         )
-        if self.tokenizer is not None:
-            self.tokenizer.save_pretrained(folder)
 
 
 def check_stored_dtype(dtype):
@@ -261,7 +261,13 @@ def _own_name(weight):
 
 
 TASK_TENSORS = [n.ours for rows in names.TASK_HEADS.values() for n in rows]
-OF_A_TASK = ("num_labels", "problem_type", "no_answer_threshold")
+OF_A_TASK = (
+    "label2id",
+    "num_labels",
+    "problem_type",
+    "no_answer_threshold",
+    "tag_strategy",
+)
 
 
 def _leave_other_heads(checkpoint, architecture):
@@ -283,19 +289,13 @@ def _leave_other_heads(checkpoint, architecture):
 
 def _leave_other_sizes(checkpoint, model):
     """Skips a head whose number of labels is not the one asked for."""
-    tensors = named_tensors(model)
-    others = [
-        name
-        for name in TASK_TENSORS
-        if name in checkpoint.arrays
-        and name in tensors
-        and checkpoint.arrays[name].shape != tuple(tensors[name].shape)
-    ]
-    if others:
-        count = len(checkpoint.arrays[others[-1]])
-        checkpoint.leave_out(
-            TASK_TENSORS, f"has {count} labels, not `num_labels`"
-        )
+    stored = checkpoint.arrays.get("classifier/bias")
+    wanted = named_tensors(model).get("classifier/bias")
+    if stored is None or wanted is None or stored.size == wanted.shape[0]:
+        return
+    checkpoint.leave_out(
+        TASK_TENSORS, f"has {stored.size} labels, not {wanted.shape[0]}"
+    )
 
 
 def _fill(model, checkpoint, source):

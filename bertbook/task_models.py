@@ -7,6 +7,7 @@ computes nothing else.
 import numpy as np
 
 from bertbook import batching, text_tasks, word_tasks
+from bertbook.dropout import Dropout
 from bertbook.encoder import BertEncoder
 from bertbook.heads import task_head
 from bertbook.labels import choose_labels, choose_problem
@@ -94,7 +95,9 @@ class BertForSequenceClassification(Pretrained, keras.Model):
             ValueError: The model has no tokenizer, or a text is too long; its
                 row is named.
         """
-        data = {"text": texts} | ({"text_pair": pairs} if pairs else {})
+        data = {"text": texts}
+        if pairs is not None:
+            data["text_pair"] = pairs
         settings = Settings(max_length=max_length)
         task = text_tasks.Texts(self, data, settings)
         return task.predictions(compute(self, task.rows, batch_size))
@@ -163,13 +166,13 @@ class BertForTokenClassification(Pretrained, keras.Model):
 
         Args:
             texts: A list of texts.
-            max_length: Tokens of a window; longer texts go into several.
-                None takes what the model allows.
+            max_length: Tokens of a window, at most 384 for None; a longer
+                text goes into several.
             batch_size: Most windows computed at a time.
 
         Returns:
             A list for each text of dicts: `text`, `type`, `start` and `end`
-            in characters, and `score`, the lowest probability of its words.
+            in characters, and `score`, the mean probability of its words.
 
         Raises:
             ValueError: The model has no tokenizer, or its labels are not BIO.
@@ -392,13 +395,13 @@ def head_dropout(config, dtype):
     rate = config.extra.get("classifier_dropout")
     if rate is None:
         rate = config.hidden_dropout_prob
-    return keras.layers.Dropout(rate, dtype=dtype)
+    return Dropout(rate, dtype=dtype)
 
 
 def labels_of(checkpoint, options):
     """Adds the number of labels of a stored head to the keywords of a model."""
-    asked = options.get("num_labels") is None and not options.get("id2label")
-    if asked and "classifier/bias" in checkpoint.arrays:
+    is_open = options.get("num_labels") is None and not options.get("id2label")
+    if is_open and "classifier/bias" in checkpoint.arrays:
         count = len(checkpoint.arrays["classifier/bias"])
         return {**options, "num_labels": count}
     return options

@@ -10,19 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from bertbook import cards, metrics, training
+from bertbook import cards, training
 from bertbook.feeding import feed_fit
 from bertbook.optimization import (
+    AdamW,
     LayerwiseAdamW,
     WarmupLinearDecay,
     make_optimizer,
 )
 from bertbook.rows import compute, steps
-from bertbook.runtime import keras
 from bertbook.text_checks import is_integer
 from bertbook.word_tasks import Questions
 
 BEST = "best.safetensors"
+HISTORY = "history.json"
 
 
 class Judge:
@@ -35,27 +36,29 @@ class Judge:
         if task is None:
             return
         self.metric = metric or task.main_metric
-        if self.metric == "spearman":
-            metrics.spearman([0.0, 1.0], [0.0, 1.0])  # else fails after hours
+        names = task.blank_score()
+        if self.metric not in names:
+            raise ValueError(
+                f"`metric` must be one of {', '.join(names)}. Received: "
+                f"{self.metric!r}."
+            )
 
     def score(self):
         """Returns the metrics on dev; questions with the best threshold."""
         outputs = compute(self.model, self.task.rows, self.batch_size)
         if isinstance(self.task, Questions) and self.task.version() == 2:
-            set_threshold(self.model, self.task.best_threshold(outputs))
-        found = self.task.score(outputs)
-        if self.metric not in found:
-            raise ValueError(
-                f"`metric` must be one of {', '.join(found)}. Received: "
-                f"{self.metric!r}."
+            keep_in_config(
+                self.model,
+                no_answer_threshold=self.task.best_threshold(outputs),
             )
-        return found
+        return self.task.score(outputs)
 
     def is_better(self, row, before):
         """Returns whether a row of the history beats an earlier one."""
         name = f"dev_{self.metric}"
-        better = row[name] > before[name]
-        return better != (self.metric == "mean_squared_error")
+        if self.metric == "mean_squared_error":
+            return row[name] < before[name]
+        return row[name] > before[name]
 
 
 class Run:
@@ -82,17 +85,20 @@ class Run:
         try:
             reseed(model, record["seed"])
             if isinstance(self.task, Questions) and self.task.version() == 2:
-                set_threshold(model, 0.0)
+                keep_in_config(model, no_answer_threshold=0.0)
             compile_model(model, self.task, record, self.options, self.total)
             done = self._resume()
             if done < self.total and not self._is_over():
                 self._fit(done)
         finally:
-            for layer in frozen:
-                layer.trainable = True
+            for layer, trainable in frozen:
+                layer.trainable = trainable
         self._keep_best()
         if self.out is not None:
-            cards.write_task_card(self.out, record, self.history())
+            history = self.history()
+            text = json.dumps(history, indent=2) + "\n"
+            (self.out / HISTORY).write_text(text, encoding="utf-8")
+            cards.write_task_card(self.out, record, history)
             model.save_pretrained(self.out)
 
     def _fit(self, done):
@@ -160,10 +166,12 @@ class Run:
             return
         if self.best_weights is not None:
             self.model.set_weights(self.best_weights)
-        elif (self.out / BEST).is_file():
+        else:
             training.load_weights(self.out / BEST, self.model)
         if self.best["no_answer_threshold"] is not None:
-            set_threshold(self.model, self.best["no_answer_threshold"])
+            keep_in_config(
+                self.model, no_answer_threshold=self.best["no_answer_threshold"]
+            )
 
     def _save(self, row):
         state = {"rows": self.rows, "best": self.best}
@@ -190,18 +198,14 @@ class Run:
         done = type(self.model).from_pretrained(self.out)
         self.model.set_weights(done.get_weights())
         self.model.config = done.config
-        text = (self.out / "history.json").read_text(encoding="utf-8")
+        text = (self.out / HISTORY).read_text(encoding="utf-8")
         return json.loads(text)
 
     def history(self):
         """Returns the evaluations as columns."""
         seen = [name for row in self.rows for name in row]
         names = list(dict.fromkeys(["step", "epoch", *seen]))
-        history = {name: [row.get(name) for row in self.rows] for name in names}
-        if self.out is not None:
-            path = self.out / "history.json"
-            path.write_text(json.dumps(history, indent=2) + "\n", "utf-8")
-        return history
+        return {name: [row.get(name) for row in self.rows] for name in names}
 
 
 def compile_model(model, task, record, options, total):
@@ -228,7 +232,7 @@ def optimizer_of(model, decay):
         decay: The factor from a layer to the one below.
     """
     if decay == 1.0:
-        return keras.optimizers.AdamW
+        return AdamW
     layers = len(model.encoder.blocks)
     depth = {"embeddings": layers}
     depth |= {f"block_{i}": layers - 1 - i for i in range(layers)}
@@ -238,7 +242,11 @@ def optimizer_of(model, decay):
 
 
 def freeze(model, count):
-    """Keeps the lowest layers from being trained, and returns what it froze.
+    """Keeps the lowest layers from being trained.
+
+    Returns:
+        Every layer that it may have touched and whether it was trained
+        before, a layer ahead of its parts.
 
     Raises:
         ValueError: `count` is not a number of layers of the model.
@@ -254,10 +262,14 @@ def freeze(model, count):
     layers = [model.encoder]
     if count >= 0:
         layers = [model.encoder.embeddings, *blocks[:count]]
-    layers = [layer for layer in layers if layer.trainable]
+    before = [
+        (part, part.trainable)
+        for layer in layers
+        for part in layer._flatten_layers()
+    ]
     for layer in layers:
         layer.trainable = False
-    return layers
+    return before
 
 
 def reseed(model, seed):
@@ -269,7 +281,7 @@ def reseed(model, seed):
             variable.assign(state.astype("uint32"))
 
 
-def set_threshold(model, threshold):
-    """Keeps in the config when "no answer" wins."""
-    extra = {**model.config.extra, "no_answer_threshold": threshold}
+def keep_in_config(model, **values):
+    """Keeps what `predict_...` must know in the config, which is saved."""
+    extra = {**model.config.extra, **values}
     model.config = model.config.replace(extra=extra)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from bertbook.text_checks import is_integer
+
 LONGEST_WINDOW = 384  # unless another is asked for; that of the paper's runs
 
 
@@ -22,14 +24,15 @@ class Settings:
             never cuts, and takes windows as long as the model allows, at most
             384.
         stride: Tokens from one window to the next; None takes half.
-        strategy: Which pieces of a word get its tag: "first", "last", "all".
+        strategy: Which pieces of a word get its tag: "first", "last", "all";
+            None means as the model was trained, else "first".
         max_answer_length: Most pieces of an answer.
         n_best: Answers that probabilities are shared among.
     """
 
     max_length: int | None = None
     stride: int | None = None
-    strategy: str = "first"
+    strategy: str | None = None
     max_answer_length: int = 30
     n_best: int = 20
 
@@ -53,7 +56,7 @@ def check_columns(
     Raises:
         KeyError: A column is missing; those that are there are named.
         ValueError: The data are no dict, hold no row, or columns differ in
-            length.
+            length; or one is no list.
     """
     if not isinstance(data, Mapping):
         raise ValueError(
@@ -67,6 +70,13 @@ def check_columns(
             f"{', '.join(data) or 'none'}."
         )
     names = [name for name in (*needed, *others) if name in data]
+    for name in names:
+        column = data[name]
+        if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+            raise ValueError(
+                f"`{name}` must be a list with an entry for each row. "
+                f"Received: {type(column).__name__}."
+            )
     columns = {name: list(data[name]) for name in names}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or not lengths[needed[0]]:
@@ -113,7 +123,7 @@ def longest(model, settings):
     limit = model.config.max_position_embeddings
     if settings.max_length is None:
         return min(LONGEST_WINDOW, limit)
-    if settings.max_length > limit:
+    if is_integer(settings.max_length) and settings.max_length > limit:
         raise ValueError(
             "`max_length` must be at most `max_position_embeddings`, "
             f"{limit}. Received: {settings.max_length}."

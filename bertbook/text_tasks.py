@@ -15,7 +15,7 @@ from bertbook.labels import ONE_LABEL, REGRESSION, number_labels
 from bertbook.losses import classification_loss, number_loss, several_loss
 from bertbook.rows import Rows
 from bertbook.tasks import check_columns, labeled, needed_tokenizer, softmax
-from bertbook.text_checks import check_rows
+from bertbook.text_checks import check_column, check_rows
 
 CHUNK = 2_000  # texts tokenized at a time
 
@@ -92,6 +92,14 @@ class Texts:
         found["matthews"] = metrics.matthews(labels, guesses)
         return found
 
+    def blank_score(self):
+        """Returns the metrics of numbers that no model gave.
+
+        So labels that do not fit are refused before hours of training.
+        """
+        shape = len(self.rows), self.model.num_labels
+        return self.score(np.arange(np.prod(shape), dtype=float).reshape(shape))
+
     def _labels(self):
         """Returns the labels as numbers, `(R,)`, `(R, 1)` or `(R, K)`."""
         column = labeled(self.data, "label")
@@ -111,19 +119,18 @@ class Choices:
     def __init__(self, model, data, settings):
         self.model = model
         self.data = check_columns(data, ["text", "choices"], ["label"])
-        counts = {len(choices) for choices in self.data["choices"]}
-        self.count = max(counts)
-        if len(counts) != 1 or self.count < 2:
-            row = next(
-                i
-                for i, choices in enumerate(self.data["choices"])
-                if len(choices) != self.count or self.count < 2
-            )
-            raise ValueError(
-                f"`choices[{row}]` must hold 2 texts or more, as many as in "
-                f"the other rows, {self.count}. Received: "
-                f"{len(self.data['choices'][row])}."
-            )
+        check_column(self.data["text"], "text")
+        counts = [
+            len(check_column(choices, f"choices[{row}]"))
+            for row, choices in enumerate(self.data["choices"])
+        ]
+        self.count = max(2, *counts)
+        for row, count in enumerate(counts):
+            if count != self.count:
+                raise ValueError(
+                    f"`choices[{row}]` must hold 2 texts or more, as many as "
+                    f"in the other rows, {self.count}. Received: {count}."
+                )
         first = [t for t in self.data["text"] for _ in range(self.count)]
         second = [choice for row in self.data["choices"] for choice in row]
         self.rows = tokenize(model, first, second, settings, self.count)
@@ -153,6 +160,10 @@ class Choices:
         """Returns the share of right choices."""
         guesses = np.stack(outputs).argmax(axis=1)
         return {"accuracy": metrics.accuracy(self._labels(), guesses)}
+
+    def blank_score(self):
+        """Returns the metrics where no choice is better than another."""
+        return self.score(np.zeros((len(self.rows), self.count)))
 
     def _labels(self):
         column = labeled(self.data, "label")

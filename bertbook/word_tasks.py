@@ -5,6 +5,8 @@ The classes are made like those of `text_tasks`.
 Differences: those that `windows`, `spans` and `tags` name.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from bertbook import answer_scores, metrics
@@ -14,6 +16,7 @@ from bertbook.bio import (
     place_entities,
     repair_bio,
 )
+from bertbook.labels import names_of_tags
 from bertbook.losses import classification_loss
 from bertbook.rows import Rows, compute
 from bertbook.spans import (
@@ -32,8 +35,10 @@ from bertbook.tasks import (
     longest,
     needed_tokenizer,
 )
-from bertbook.text_checks import check_column
+from bertbook.text_checks import check_rows
 from bertbook.windows import window_context
+
+NO_WORDS = ["."]  # stands for a text without, so that every text has a row
 
 
 class Questions:
@@ -48,6 +53,7 @@ class Questions:
             data, ["question", "context"], ["id", "answers"]
         )
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
+        in_rows(check_answers, self.data.get("answers", []))
         self.contexts = in_rows(
             lambda question, context: window_context(
                 tokenizer, question, context, limit, settings.stride
@@ -114,7 +120,11 @@ class Questions:
     def score(self, outputs):
         """Returns exact match and F1, as the official scripts do."""
         guesses = [found["text"] for found in self.predictions(outputs)]
-        return answer_scores.squad(*self._numbered(guesses), self.version())
+        return self._measure(guesses)
+
+    def blank_score(self):
+        """Returns the metrics of empty answers."""
+        return self._measure([""] * len(self.contexts))
 
     def version(self):
         """Returns 2 where a question has no answer, else 1."""
@@ -130,6 +140,9 @@ class Questions:
             np.array([none - answers[0].score for answers, none in ranked]),
             answer_scores.answerable(questions),
         )[0]
+
+    def _measure(self, guesses):
+        return answer_scores.squad(*self._numbered(guesses), self.version())
 
     def _numbered(self, guesses):
         """Returns the questions and guesses as the scripts take them."""
@@ -149,7 +162,9 @@ class Tags:
 
     def __init__(self, model, data, settings):
         self.model = model
-        self.settings = settings
+        self.strategy = settings.strategy or model.config.extra.get(
+            "tag_strategy", "first"
+        )
         self.data = check_columns(data, ["tokens"], ["tags"])
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
         self.sentences = in_rows(
@@ -172,7 +187,7 @@ class Tags:
         for windows, tags in zip(
             self.sentences, self._tags(known=ids), strict=True
         ):
-            found = label_words(windows, tags, ids, self.settings.strategy)
+            found = label_words(windows, tags, ids, self.strategy)
             labels += found[0]
             weights += found[1]
         self.rows.targets, self.rows.weights = {"": labels}, weights
@@ -189,9 +204,7 @@ class Tags:
         for windows in self.sentences:
             logits = outputs[first : first + len(windows)]
             first += len(windows)
-            tags, p = decode_tags(
-                windows, logits, labels, self.settings.strategy
-            )
+            tags, p = decode_tags(windows, logits, labels, self.strategy)
             yield repair_bio(tags), p
 
     def predictions(self, outputs):
@@ -203,7 +216,14 @@ class Tags:
 
         The accuracy is high where most words are O, whatever the model does.
         """
-        wanted, guesses = self._tags(), self.predictions(outputs)
+        return self._measure(self.predictions(outputs))
+
+    def blank_score(self):
+        """Returns the metrics where no entity is found."""
+        return self._measure([["O"] * len(row) for row in self.data["tokens"]])
+
+    def _measure(self, guesses):
+        wanted = self._tags()
         flat = [
             [tag for tags in column for tag in tags]
             for column in (wanted, guesses)
@@ -226,10 +246,11 @@ class Tags:
         """Returns the tags of the data, one for each word.
 
         Raises:
-            ValueError: A sentence has more or fewer, or one is not known; the
-                row is named.
+            ValueError: A sentence has more or fewer, or one is not known or
+                not BIO; the row is named.
         """
         column = labeled(self.data, "tags")
+        names_of_tags(column)
         for row, tags in enumerate(column):
             words = len(self.data["tokens"][row])
             if isinstance(tags, str) or len(tags) != words:
@@ -248,19 +269,32 @@ class Tags:
 
 def find_entities_in(model, texts, max_length=None, batch_size=32):
     """Finds entities in raw texts; see `predict_entities` of the model."""
-    texts, tokenizer = check_column(texts, "texts"), needed_tokenizer(model)
+    texts, _ = check_rows(texts, None)
+    tokenizer = needed_tokenizer(model)
     spans = [find_words(tokenizer, text) for text in texts]
-    found: list[list[dict]] = [[] for _ in texts]
-    rows = [row for row, words in enumerate(spans) if words]
-    if not rows:
-        return found
-    words = [[texts[row][slice(*span)] for span in spans[row]] for row in rows]
+    words = [
+        [text[slice(*span)] for span in row] or NO_WORDS
+        for text, row in zip(texts, spans, strict=True)
+    ]
     task = Tags(model, {"tokens": words}, Settings(max_length=max_length))
     decoded = task.decoded(compute(model, task.rows, batch_size))
-    for row, (tags, p) in zip(rows, decoded, strict=True):
-        entities = find_entities(tags)
-        found[row] = place_entities(texts[row], spans[row], entities, p)
-    return found
+    return [
+        place_entities(text, row, find_entities(tags) if row else [], p)
+        for text, row, (tags, p) in zip(texts, spans, decoded, strict=True)
+    ]
+
+
+def check_answers(answers):
+    """Refuses answers that are no list of dicts, as `load_dataset` has it."""
+    fits = isinstance(answers, list | tuple) and all(
+        isinstance(answer, Mapping) and isinstance(answer.get("text"), str)
+        for answer in answers
+    )
+    if not fits:
+        raise ValueError(
+            "`answers` must be a list of dicts of `text` and `answer_start`. "
+            f"Received: {answers!r}."
+        )
 
 
 def label_window(context, answers):
@@ -268,5 +302,5 @@ def label_window(context, answers):
     if not answers:
         return label_answer(context, None)
     first = answers[0]
-    pieces = align_answer(context, first["answer_start"], first["text"])
+    pieces = align_answer(context, first.get("answer_start"), first["text"])
     return label_answer(context, pieces)

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from bertbook.batching import to_fit
-from bertbook.feeding import Feed, pad_rows, to_steps, with_weights
+from bertbook.feeding import (
+    Feed,
+    feed_fit,
+    pad_rows,
+    to_steps,
+    with_weights,
+)
+from bertbook.runtime import keras, ops
 from bertbook.streams import Position
 
 B, S, M = 6, 7, 3
@@ -80,6 +87,28 @@ def test_padding_rows_have_no_weight():
     assert padded["next_sentence_weights"][B:].sum() == 0
     assert (padded["input_ids"][B:] == batch["input_ids"][0]).all()
     assert pad_rows(batch, B) is batch
+
+
+@pytest.mark.parametrize("has_two", [False, True])
+def test_batches_of_any_length_reach_fit_as_they_are(has_two):
+    def batch_of(length):
+        x = {"input_ids": np.full((2, length), length, "int32")}
+        y = np.full(2, length, "int32")
+        if has_two:
+            return x, {"a": y, "b": y + 1}, {"a": y * 1.0, "b": y * 0.5}
+        return x, y, y * 1.0
+
+    lengths = [16, 24, 16, 512]
+    batches = (batch_of(length) for length in lengths)
+    received = list(feed_fit(batches))
+    assert len(received) == 4
+    for batch, length in zip(received, lengths, strict=True):
+        for array, other in zip(
+            keras.tree.flatten(batch),
+            keras.tree.flatten(batch_of(length)),
+            strict=True,
+        ):
+            assert np.array_equal(ops.convert_to_numpy(array), other)
 
 
 class Stream:

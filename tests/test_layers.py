@@ -21,7 +21,7 @@ LAYERS = [
         "vocabulary",
         "wordpiece",
     },
-    {"labels", "names", "sources"},
+    {"dropout", "labels", "names", "sources"},
     {
         "annotations",
         "attention",

@@ -14,8 +14,10 @@ from bertbook.metrics import (
     accuracy,
     entity_f1,
     f1,
+    has_sklearn,
     matthews,
     pearson,
+    several_labels,
     spearman,
 )
 
@@ -87,6 +89,31 @@ def test_entities_by_hand():
     strict = entity_f1(tags, guesses, strict=True)
     assert strict["precision"] == 1 / 3
     assert strict["recall"] == 1 / 3
+
+
+def test_several_labels_by_loops():
+    rng = np.random.default_rng(0)
+    labels, guesses = rng.integers(0, 2, (2, 17, 3))
+    right = guessed = true = exact = 0
+    for row in range(17):
+        exact += all(labels[row] == guesses[row])
+        for column in range(3):
+            guessed += guesses[row, column]
+            true += labels[row, column]
+            right += labels[row, column] and guesses[row, column]
+    p, r = right / guessed, right / true
+    assert several_labels(labels, guesses.astype(bool)) == pytest.approx(
+        {
+            "exact_match": exact / 17,
+            "precision": p,
+            "recall": r,
+            "f1": 2 * p * r / (p + r),
+        }
+    )
+    nothing = several_labels(np.zeros((2, 3)), np.zeros((2, 3)))
+    assert nothing == {
+        "exact_match": 1.0, "precision": 0.0, "recall": 0.0, "f1": 0.0
+    }  # fmt: skip
 
 
 def test_tags_without_an_entity():
@@ -239,6 +266,13 @@ def test_bad_columns(metric):
         metric(["1", "2"], [1, 2])
 
 
+@pytest.mark.parametrize("shape", [(3, 2), (2, 2), (4,), (0, 3)])
+def test_bad_tables_of_several_labels(shape):
+    wanted = np.zeros((2, 3) if shape != (0, 3) else shape)
+    with pytest.raises(ValueError, match=r"must have one shape, \(B, K\)"):
+        several_labels(wanted, np.zeros(shape))
+
+
 def test_bad_options():
     with pytest.raises(ValueError, match="`average` must be .* 'micro'"):
         f1([1], [1], average="micro")
@@ -265,6 +299,7 @@ def test_bad_sentences():
 
 
 def test_a_missing_extra_is_named(monkeypatch):
+    assert has_sklearn()
     for missing, metric in (
         ("sklearn", f1),
         ("sklearn", matthews),
@@ -274,4 +309,5 @@ def test_a_missing_extra_is_named(monkeypatch):
         monkeypatch.setitem(sys.modules, missing, None)
         with pytest.raises(ImportError, match=r"pip install bertbook\[metrics"):
             metric([0, 1, 1], [0, 1, 0])
+    assert not has_sklearn()
     assert accuracy([0, 1], [0, 1]) == 1.0

@@ -179,9 +179,9 @@ def test_published_counts_of_the_heads():
 
 def test_every_weight_has_a_name_and_its_shape(model):
     tensors = named_tensors(model)
-    for names in head_names():
-        shape = tuple(tensors[names.ours].shape)
-        assert shape == head_shapes(CONFIG)[names.ours]
+    for name, shape in head_shapes(CONFIG).items():
+        assert tuple(tensors[name].shape) == shape
+    assert {n.ours for n in head_names()} >= set(head_shapes(CONFIG))
     assert model.count_params() == count_parameters(CONFIG) + sum(
         int(np.prod(shape)) for shape in head_shapes(CONFIG).values()
     )
@@ -357,6 +357,8 @@ def test_google_heads_are_read(tmp_path):
     heads = drawn.head_arrays(CONFIG)
     more = {}
     for names in head_names():
+        if names.hugging_face not in heads:
+            continue  # of a task
         array = heads[names.hugging_face]
         is_plain = names.ours.endswith("kernel") and "masked" in names.ours
         more[names.google] = array.T if is_plain else array

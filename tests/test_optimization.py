@@ -1,9 +1,15 @@
 """AdamW by its definition, the schedule, and parts that make one step."""
 
+import functools
+
 import numpy as np
 import pytest
 
-from bertbook.optimization import WarmupLinearDecay, make_optimizer
+from bertbook.optimization import (
+    LayerwiseAdamW,
+    WarmupLinearDecay,
+    make_optimizer,
+)
 from bertbook.runtime import keras, ops
 
 
@@ -109,6 +115,49 @@ def test_adamw_computes_its_definition(clip):
         np.testing.assert_allclose(
             ops.convert_to_numpy(weight), value, rtol=1e-5
         )
+
+
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_rows_looked_up_several_times_are_clipped_as_their_sum(accumulation):
+    model = keras.Sequential(
+        [keras.layers.Embedding(3, 2, embeddings_initializer="ones")]
+    )
+    optimizer = make_optimizer(
+        0.1, weight_decay=0.0, epsilon=1.0, accumulation=accumulation
+    )
+    model.compile(optimizer, loss=lambda _, found: ops.sum(found))
+    for _ in range(accumulation):
+        model.train_on_batch(np.array([[0, 0, 0, 1]]), np.zeros((1, 4, 2)))
+    gradient = np.array([[3.0, 3.0], [1.0, 1.0], [0.0, 0.0]])
+    gradient /= np.linalg.norm(gradient)  # above 1, the largest that is left
+    root = np.sqrt(0.001)
+    step = 0.1 * root * gradient / (root * gradient + 1.0)
+    np.testing.assert_allclose(model.get_weights()[0], 1 - step, atol=1e-6)
+
+
+def test_each_variable_may_have_a_rate_of_its_own():
+    layer = Point()
+    layer.build(None)
+    rates = [1.0, 0.5, 0.25]
+    kind = functools.partial(LayerwiseAdamW, rates)
+    optimizer = make_optimizer(0.1, weight_decay=0.0, kind=kind)
+    gradients = [np.array([3.0, -1.0]), np.array([0.5, 2.0]), np.ones(2)]
+    optimizer.apply(
+        [ops.convert_to_tensor(g, "float32") for g in gradients],
+        layer.trainable_variables,
+    )
+    expected = adamw_by_hand([np.ones(2)] * 3, gradients, 0.1, 0.0, 1.0, 1)
+    for rate, weight, value in zip(rates, layer.weights, expected, strict=True):
+        moved = ops.convert_to_numpy(weight) - 1
+        np.testing.assert_allclose(moved, rate * (value - 1), rtol=1e-4)
+
+
+def test_the_rates_can_be_saved():
+    optimizer = LayerwiseAdamW([1.0, 0.5], learning_rate=0.1)
+    stored = keras.saving.serialize_keras_object(optimizer)
+    again = keras.saving.deserialize_keras_object(stored)
+    assert isinstance(again, LayerwiseAdamW)
+    assert again.rates == [1.0, 0.5]
 
 
 def test_norms_and_biases_of_a_model_do_not_decay():

@@ -30,6 +30,18 @@ def test_the_python_blocks_run(tmp_path, monkeypatch):
     run(text, {"__name__": "__main__"})
 
 
+def test_fine_tuning_takes_at_most_20_lines():
+    """From the import to a label for a text, saved on the way."""
+    (source,) = (s for _, s in blocks(README.read_text()) if "finetune" in s)
+    assert len(source.splitlines()) <= 20
+    steps = (
+        "import bertbook", "load_dataset(", "from_pretrained(", "finetune(",
+        "evaluate(", "save_pretrained(", "predict_texts(",
+    )  # fmt: skip
+    places = [source.index(step) for step in steps]
+    assert places == sorted(places)
+
+
 def test_blocks_share_a_namespace_and_know_their_line():
     text = "# Title\n\n```python\na = 1\n```\n\ntext\n\n```python\nb = a\n```\n"
     namespace = {}

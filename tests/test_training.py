@@ -140,6 +140,50 @@ def test_half_written_files_are_not_taken(model, tmp_path):
     assert training.load_checkpoint(tmp_path, model) == (1, "first")
 
 
+# Weights alone.
+
+
+def test_weights_alone_make_the_round_trip(model, tmp_path):
+    path = tmp_path / "best.safetensors"
+    train(model, 2)
+    expected = [np.array(w) for w in model.get_weights()]
+    training.save_weights(path, model)
+    train(model, 1)
+    training.save_weights(tmp_path / "other.safetensors", model)
+    training.load_weights(path, model)
+    for first, second in zip(expected, model.get_weights(), strict=True):
+        assert np.array_equal(first, second)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["best.safetensors", "other.safetensors"]
+
+
+def test_more_than_ten_weights_keep_their_order(tmp_path):
+    layers = [keras.layers.Dense(3, name=f"dense_{i}") for i in range(7)]
+    model = keras.Sequential([keras.Input((3,)), *layers])
+    expected = [np.array(w) for w in model.get_weights()]
+    training.save_weights(tmp_path / "w.safetensors", model)
+    model.set_weights([w + 1 for w in expected])
+    training.load_weights(tmp_path / "w.safetensors", model)
+    for first, second in zip(expected, model.get_weights(), strict=True):
+        assert np.array_equal(first, second)
+
+
+def test_a_full_disk_leaves_the_older_weights(model, tmp_path, monkeypatch):
+    path = tmp_path / "best.safetensors"
+    training.save_weights(path, model)
+    before = path.read_bytes()
+
+    def fail(tensors, path):
+        path.write_bytes(b"some")
+        raise safetensors.SafetensorError("No space left on device")
+
+    monkeypatch.setattr(safetensors.numpy, "save_file", fail)
+    with pytest.raises(OSError, match="could not be written: No space left"):
+        training.save_weights(path, model)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 # Records and logs.
 
 
@@ -214,3 +258,16 @@ def test_a_row_is_printed_with_the_time_that_is_left(capsys):
     assert "loss 0.500" in printed
     assert "tokens/s" in printed
     assert "left" in printed
+
+
+def test_the_speed_is_of_what_is_counted():
+    rows = []
+    monitor = training.Monitor(
+        3, 0, 8, {"loss": "loss"}, [(3, rows.append)], verbose=False,
+        unit="rows",
+    )  # fmt: skip
+    monitor.set_model(make_model())
+    monitor.on_train_begin()
+    for batch in range(3):
+        monitor.on_train_batch_end(batch, {"loss": 0.5})
+    assert set(rows[0]) == {"step", "loss", "rows_per_second"}

@@ -61,6 +61,8 @@ def head_arrays(config):
     shapes = head_shapes(config)
     arrays = {}
     for names in head_names():
+        if names.ours not in shapes:
+            continue  # of a task
         shape = shapes[names.ours]
         if names.ours.endswith("kernel"):
             shape = shape[::-1]

@@ -1,0 +1,78 @@
+"""Dropout: the share, the scale, and that random numbers are not shared."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from bertbook.dropout import Dropout
+
+
+def drop(rate, shape, seed=0, dtype="float32"):
+    """Returns what is left of ones."""
+    keras.utils.set_random_seed(seed)
+    layer = Dropout(rate, dtype=dtype)
+    values = ops.cast(np.ones(shape), dtype)
+    dropped = layer(values, training=True)
+    assert keras.backend.standardize_dtype(dropped.dtype) == dtype
+    return ops.convert_to_numpy(ops.cast(dropped, "float32"))
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_the_rate_is_met_and_the_mean_stays(rate):
+    left = drop(rate, (40, 50, 201))
+    share = (left == 0).mean()
+    spread = np.sqrt(rate * (1 - rate) / left.size)
+    assert abs(share - rate) < 5 * spread
+    kept = left[left != 0]
+    np.testing.assert_allclose(kept, 1 / (1 - rate), rtol=1e-4)
+
+
+def test_neighbors_and_halves_are_independent():
+    gone = drop(0.3, (500, 2_000)) == 0
+    for first, second in (
+        (gone[:, :-1], gone[:, 1:]),
+        (gone[:, :1_000], gone[:, 1_000:]),  # the halves of one number
+        (gone[:-1], gone[1:]),
+    ):
+        both = (first & second).mean()
+        assert abs(both - 0.09) < 0.003
+
+
+def test_every_row_and_column_is_reached():
+    gone = drop(0.5, (64, 33)) == 0
+    assert gone.any(axis=0).all()
+    assert gone.any(axis=1).all()
+    assert not gone.all(axis=0).any()
+
+
+def test_a_seed_gives_the_same_twice_and_calls_differ():
+    first, second = (drop(0.2, (30, 31), seed=1) for _ in range(2))
+    assert (first == second).all()
+    keras.utils.set_random_seed(1)
+    layer = Dropout(0.2)
+    values = ops.ones((30, 31))
+    one, other = (
+        ops.convert_to_numpy(layer(values, training=True)) for _ in range(2)
+    )
+    assert (one != other).any()
+
+
+@pytest.mark.parametrize("training", [None, False])
+def test_nothing_is_dropped_outside_of_training(training):
+    values = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
+    left = Dropout(0.5)(ops.convert_to_tensor(values), training=training)
+    assert (ops.convert_to_numpy(left) == values).all()
+
+
+def test_a_rate_of_0_needs_no_generator():
+    layer = Dropout(0.0)
+    assert not layer.variables
+    left = layer(ops.ones((2, 3)), training=True)
+    assert (ops.convert_to_numpy(left) == 1).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_16_bits_stay_16_bits(dtype):
+    left = drop(0.1, (20, 30), dtype=dtype)
+    assert 0 < (left == 0).mean() < 0.2

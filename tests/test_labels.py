@@ -1,0 +1,192 @@
+"""Labels: how many, what they are called, what they number, what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+
+from bertbook.config import BertConfig
+from bertbook.labels import (
+    ONE_LABEL,
+    PROBLEMS,
+    REGRESSION,
+    SEVERAL_LABELS,
+    choose_labels,
+    choose_problem,
+    names_of,
+    names_of_tags,
+    number_labels,
+)
+
+CONFIG = BertConfig.named("tiny")
+NAMES = {0: "bad", 1: "fair", 2: "good"}
+
+
+# Definition.
+
+
+@pytest.mark.parametrize(
+    ("known", "num_labels", "id2label", "count", "names"),
+    [
+        ({}, None, None, 2, None),
+        ({}, 5, None, 5, None),
+        ({}, None, NAMES, 3, NAMES),
+        ({}, 3, NAMES, 3, NAMES),
+        ({"id2label": NAMES}, None, None, 3, NAMES),
+        ({"id2label": NAMES}, 3, None, 3, NAMES),
+        ({"id2label": NAMES}, 2, None, 2, None),
+        ({"id2label": NAMES}, None, {0: "no"}, 1, {0: "no"}),
+        ({"extra": {"num_labels": 4}}, None, None, 4, None),
+        ({"extra": {"num_labels": 4}}, 2, None, 2, None),
+    ],
+)  # fmt: skip
+def test_labels_are_those_asked_for_or_those_known(
+    known, num_labels, id2label, count, names
+):
+    config, received = choose_labels(
+        CONFIG.replace(**known), num_labels, id2label
+    )
+    assert received == count
+    assert config.id2label == names
+    assert config.extra["num_labels"] == count
+
+
+def test_another_number_drops_what_the_old_head_meant():
+    extra = {"problem_type": SEVERAL_LABELS, "label2id": {"bad": 0}, "x": 1}
+    config = CONFIG.replace(id2label=NAMES, extra=extra)
+    kept, _ = choose_labels(config, 3, None)
+    assert kept.extra == extra | {"num_labels": 3}
+    changed, _ = choose_labels(config, 4, None)
+    assert changed.extra == {"x": 1, "num_labels": 4}
+
+
+def test_what_the_logits_mean():
+    assert choose_problem(None, 1) == REGRESSION
+    assert choose_problem(None, 2) == ONE_LABEL
+    for problem in PROBLEMS:
+        assert choose_problem(problem, 1) == problem
+    assert choose_problem(SEVERAL_LABELS, 3) == SEVERAL_LABELS
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (["b", "a", "b"], ["a", "b"]),
+        ([["b"], [], ("a", "c")], ["a", "b", "c"]),
+        ([{"b", "a"}, {"b"}], ["a", "b"]),
+        ([0, 1], None),
+        ([0.5, 1.5], None),
+        (["a", 1], None),
+        ([["a"], [1]], None),
+        ([], None),
+        ([[], []], None),
+        ([{"a": 1}], None),
+    ],
+)
+def test_names_are_sorted_and_numbers_have_none(column, expected):
+    assert names_of(column) == expected
+
+
+def test_every_type_of_tags_has_a_b_and_an_i():
+    tags = [["O", "B-LOC"], ["I-PER"], []]
+    expected = ["B-LOC", "B-PER", "I-LOC", "I-PER", "O"]
+    assert names_of_tags(tags) == expected
+    assert names_of_tags([["O"]]) == ["O"]
+    assert names_of_tags([["B-a-b"]]) == ["B-a-b", "I-a-b", "O"]
+
+
+def test_one_label_by_loops():
+    column = ["good", 0, "bad", np.int64(2), "fair"]
+    numbers = number_labels(column, 3, ONE_LABEL, NAMES)
+    assert numbers.dtype == np.int32
+    for number, label in zip(numbers, column, strict=True):
+        assert label in (number, NAMES[number])
+
+
+def test_several_labels_by_loops():
+    column = [["good", "bad"], [], [1, "good", 1], {2}]
+    rows = number_labels(column, 3, SEVERAL_LABELS, NAMES)
+    assert rows.dtype == np.float32
+    for row, labels in zip(rows, column, strict=True):
+        for number, name in NAMES.items():
+            assert row[number] == float(number in labels or name in labels)
+
+
+def test_numbers_stay_numbers():
+    column = [0.5, 2, np.float32(-1.5)]
+    numbers = number_labels(column, 1, REGRESSION, None)
+    assert numbers.dtype == np.float32
+    assert numbers.tolist() == [[0.5], [2.0], [-1.5]]
+
+
+# Property.
+
+
+def test_labels_survive_a_config_file():
+    for options in ({"num_labels": 3}, {"id2label": NAMES}):
+        config, count = choose_labels(
+            CONFIG, options.get("num_labels"), options.get("id2label")
+        )
+        again = BertConfig.from_dict(config.to_dict())
+        assert again.to_dict()["num_labels"] == 3
+        config, known = choose_labels(again, None, None)
+        assert (config.id2label, known) == (options.get("id2label"), count)
+
+
+# Error.
+
+
+@pytest.mark.parametrize(
+    ("num_labels", "id2label", "message"),
+    [
+        (0, None, "`num_labels` must be an integer >= 1. Received: 0"),
+        (True, None, "`num_labels` must be an integer >= 1. Received: True"),
+        (2.0, None, "`num_labels` must be an integer >= 1. Received: 2.0"),
+        (None, {}, "`num_labels` must be an integer >= 1. Received: 0"),
+        (2, NAMES, "`num_labels` must be the number .* Received: 2 and 3"),
+        (None, {1: "a"}, "`id2label` must name the classes 0, 1, 2"),
+        (None, ["a", "b"], "`id2label` must name the classes .*'a', 'b'"),
+    ],
+)
+def test_bad_numbers_and_names(num_labels, id2label, message):
+    with pytest.raises(ValueError, match=message):
+        choose_labels(CONFIG, num_labels, id2label)
+
+
+def test_bad_problems():
+    with pytest.raises(ValueError, match="`problem_type` must be one of .*'x'"):
+        choose_problem("x", 2)
+    with pytest.raises(ValueError, match="`num_labels` must be 1 .*: 2"):
+        choose_problem(REGRESSION, 2)
+
+
+@pytest.mark.parametrize("tag", ["PER", "B", "B-", "X-PER", "", 3, None])
+def test_a_tag_that_is_not_bio_is_named_with_its_row(tag):
+    with pytest.raises(ValueError, match=r"Row 1: `tags\[2\]` must be O, B-T"):
+        names_of_tags([["O"], ["O", "B-X", tag]])
+
+
+@pytest.mark.parametrize(
+    ("label", "problem", "names", "message"),
+    [
+        (3, ONE_LABEL, None, r"`label\[1\]` .* in \[0, 3\).* Received: 3"),
+        (-1, ONE_LABEL, None, r"`label\[1\]` must be an integer .*: -1"),
+        (1.0, ONE_LABEL, None, r"`label\[1\]` must be an integer .*: 1.0"),
+        (True, ONE_LABEL, None, r"`label\[1\]` must be an integer .*: True"),
+        (None, ONE_LABEL, None, r"`label\[1\]` must be an integer .*: None"),
+        (math.nan, ONE_LABEL, None, r"`label\[1\]` must be an integer .*nan"),
+        ("x", ONE_LABEL, NAMES, r"`label\[1\]` must be one of bad, .*'x'"),
+        ("x", ONE_LABEL, None, r"`label\[1\]` must be a number: .*'x'"),
+        (1, SEVERAL_LABELS, None, r"`label\[1\]` must be a list of .*: 1"),
+        ("x", SEVERAL_LABELS, NAMES, r"`label\[1\]` must be a list .*'x'"),
+        ([3], SEVERAL_LABELS, None, r"`label\[1\]` .* in \[0, 3\).*: 3"),
+        (math.nan, REGRESSION, None, r"`label\[1\]` must be a finite .*nan"),
+        (math.inf, REGRESSION, None, r"`label\[1\]` must be a finite .*inf"),
+        ("1.5", REGRESSION, None, r"`label\[1\]` must be a finite .*'1.5'"),
+        (None, REGRESSION, None, r"`label\[1\]` must be a finite .*None"),
+    ],
+)
+def test_bad_labels_are_named_with_their_row(label, problem, names, message):
+    first = [0] if problem == SEVERAL_LABELS else 0
+    with pytest.raises(ValueError, match=message):
+        number_labels([first, label], 3, problem, names)
