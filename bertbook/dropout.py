@@ -22,6 +22,7 @@ class Dropout(keras.layers.Layer):
 
     def __init__(self, rate, **kwargs):
         super().__init__(**kwargs)
+        self.rate = rate
         self.dropped = min(round(rate * LEVELS), LEVELS - 1)
         if self.dropped:
             self.seed_generator = keras.random.SeedGenerator()
