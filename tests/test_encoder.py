@@ -367,13 +367,13 @@ def test_embed_texts_sums_in_32_bits():
 
 def test_embed_texts_computes_no_more_rows_than_texts(tiny, monkeypatch):
     tiny.tokenizer = bb.Tokenizer([*SPECIAL_TOKENS, "fire"])
-    plain, shapes = tiny.predict_on_batch, []
+    plain, shapes = tiny.compute_on_batch, []
 
     def watched(batch):
         shapes.append(batch["input_ids"].shape)
         return plain(batch)
 
-    monkeypatch.setattr(tiny, "predict_on_batch", watched)
+    monkeypatch.setattr(tiny, "compute_on_batch", watched)
     tiny.embed_texts(["fire", "fire fire"], batch_size=10**9)
     assert shapes == [(2, 16)]
 
