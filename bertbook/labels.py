@@ -36,17 +36,17 @@ def choose_labels(
     """
     if id2label is not None:
         config = config.replace(id2label=id2label)
-    known = config.id2label
-    if known is None:
-        known = range(config.extra.get("num_labels", 2))
+    known = config.extra.get("num_labels", 2)
+    if config.id2label is not None:
+        known = len(config.id2label)
     if num_labels is None:
-        num_labels = len(known)
+        num_labels = known
     if not is_integer(num_labels) or num_labels < 1:
         raise ValueError(
             f"`num_labels` must be an integer >= 1. Received: {num_labels!r}."
         )
     extra = {**config.extra, "num_labels": num_labels}
-    if len(known) != num_labels:
+    if known != num_labels:
         if id2label is not None:
             raise ValueError(
                 "`num_labels` must be the number of names in `id2label`. "

@@ -1,8 +1,8 @@
 """AdamW as BERT uses it: warm-up, linear decay, and what is not decayed.
 
 Differences: Adam's bias correction is on, as everywhere but in Google's code;
-with a warm-up it changes little. Epsilon is added before the correction, as in
-Keras; PyTorch adds it after, so that there it counts less in the first steps.
+with a warm-up it changes little. Epsilon is added after it, as in both papers
+and in PyTorch; Keras adds it before.
 """
 
 from bertbook.runtime import keras, ops
@@ -69,15 +69,25 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable("bertbook")
 class AdamW(keras.optimizers.AdamW):
-    """Keras' AdamW, with the same norm of the gradients on every backend.
+    """Keras' AdamW, with the papers' epsilon and one norm on every backend.
 
     TensorFlow gives the gradient of a table as one row for each time that a
     row was looked up. Keras takes the norm of those; here they are added up
     first.
 
+    Source: Kingma and Ba (2015), algorithm 1; Loshchilov and Hutter (2019),
+    algorithm 2.
+
     Args:
-        **kwargs: Keywords of Keras' AdamW.
+        **kwargs: Keywords of Keras' AdamW but `amsgrad`.
     """
+
+    def __init__(self, **kwargs):
+        if kwargs.get("amsgrad"):
+            raise ValueError(
+                "`amsgrad` is not in this AdamW. Use that of Keras."
+            )
+        super().__init__(**kwargs)
 
     def apply(self, grads, trainable_variables=None):
         """Takes a step of all variables."""
@@ -86,6 +96,23 @@ class AdamW(keras.optimizers.AdamW):
 
             grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
         super().apply(grads, trainable_variables)
+
+    def update_step(self, gradient, variable, learning_rate):
+        """Takes a step of one variable."""
+        index = self._get_variable_index(variable)
+        mean, square = self._momentums[index], self._velocities[index]
+        gradient = ops.cast(gradient, variable.dtype)
+        step = ops.cast(self.iterations + 1, variable.dtype)
+        new = (1 - self.beta_1) * (gradient - mean)
+        self.assign_add(mean, new)
+        new = (1 - self.beta_2) * (ops.square(gradient) - square)
+        self.assign_add(square, new)
+        # mean / c1 / (sqrt(square) / c2 + epsilon), with numbers moved out
+        c1 = 1 - ops.power(self.beta_1, step)
+        c2 = ops.sqrt(1 - ops.power(self.beta_2, step))
+        rate = ops.cast(learning_rate, variable.dtype) * c2 / c1
+        root = ops.sqrt(square) + self.epsilon * c2
+        self.assign_sub(variable, rate * mean / root)
 
 
 @keras.saving.register_keras_serializable("bertbook")

@@ -66,9 +66,8 @@ class Rows:
             `(B, C, S)` int32.
         """
         texts = self._texts(numbers, batch_size)
-        shape = (batch_size, length)
-        if self.choices is not None:
-            shape = (batch_size, self.choices, length)
+        choices = () if self.choices is None else (self.choices,)
+        shape = (batch_size, *choices, length)
         columns = {
             "input_ids": (
                 [self.input_ids[i] for i in texts],
@@ -171,7 +170,7 @@ def steps(
     while True:
         batches = draw_batches(lengths, batch_size, limit, (seed, epoch))
         for numbers, length in batches[skipped:]:
-            yield rows.step(numbers, length, batch_size)
+            yield rows.step(numbers.tolist(), length, batch_size)
         epoch, skipped = epoch + 1, 0
 
 
@@ -190,8 +189,10 @@ def compute(model: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
     found: list[Any] = [None] * len(rows)
     limit = model.config.max_position_embeddings
     size = min(batch_size, len(rows))
-    for numbers, length in bucketed(rows.lengths(), batch_size, limit):
-        outputs = model.compute_on_batch(rows.inputs(numbers, length, size))
+    lengths = rows.lengths().tolist()
+    for numbers, length in bucketed(lengths, batch_size, limit):
+        batch = rows.inputs(numbers.tolist(), length, size)
+        outputs = model.compute_on_batch(batch)
         for place, number in enumerate(numbers):
             found[number] = keras.tree.map_structure(
                 lambda array, place=place: np.asarray(array[place], "float32"),

@@ -76,7 +76,6 @@ class Run:
         self.best_weights = None
         self.a_epoch = math.ceil(len(task.rows) / record["batch_size"])
         self.total = self.a_epoch * record["epochs"]
-        self.log = None
 
     def train(self):
         """Trains to the end, from the last checkpoint where there is one."""
@@ -112,8 +111,8 @@ class Run:
         )
         tasks = [(self.options.evaluation_steps or self.a_epoch, self._judge)]
         if self.out is not None:
-            self.log = training.Log(self.out / "log.csv", done)
-            tasks.append((None, self.log.add))
+            log = training.Log(self.out / "log.csv", done)
+            tasks.append((None, log.add))
             tasks.append((self.options.checkpoint_steps, self._save))
         monitor = training.Monitor(
             self.total,

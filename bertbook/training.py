@@ -194,6 +194,7 @@ def check_record(path, record):
 
     Raises:
         ValueError: The file tells of a run with other settings; all are named.
+            Or there is none, and the folder holds a model from elsewhere.
     """
     path = Path(path)
     if path.is_file():
@@ -212,6 +213,11 @@ def check_record(path, record):
                 "the old settings."
             )
         return
+    if any(path.parent.glob("model*.safetensors")):
+        raise ValueError(
+            f"{path.parent} holds a model, but no {path.name} of the run that "
+            "made it. Name another folder."
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".part")
     unfinished.write_text(json.dumps(record, indent=2) + "\n", "utf-8")

@@ -36,7 +36,9 @@ def test_neighbors_and_halves_are_independent():
         (gone[:-1], gone[1:]),
     ):
         both = (first & second).mean()
-        assert abs(both - 0.09) < 0.003
+        assert (
+            abs(both - 0.09) < 0.0015
+        )  # five times the spread of a million draws
 
 
 def test_every_row_and_column_is_reached():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bertbook.optimization import (
+    AdamW,
     LayerwiseAdamW,
     WarmupLinearDecay,
     make_optimizer,
@@ -79,7 +80,7 @@ class Point(keras.layers.Layer):
         )
 
 
-def adamw_by_hand(weights, gradients, rate, decay, clip, steps):
+def adamw_by_hand(weights, gradients, rate, decay, clip, steps, epsilon=1e-6):
     """The definition, in NumPy; only the first weight decays."""
     first = [np.zeros(2) for _ in weights]
     second = [np.zeros(2) for _ in weights]
@@ -91,25 +92,28 @@ def adamw_by_hand(weights, gradients, rate, decay, clip, steps):
                 weights[i] = weights[i] * (1 - rate * decay)
             first[i] = 0.9 * first[i] + 0.1 * g
             second[i] = 0.999 * second[i] + 0.001 * g**2
-            scale = np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
-            step = rate * scale * first[i] / (np.sqrt(second[i]) + 1e-6)
-            weights[i] = weights[i] - step
+            mean = first[i] / (1 - 0.9**t)
+            root = np.sqrt(second[i] / (1 - 0.999**t))
+            weights[i] = weights[i] - rate * mean / (root + epsilon)
     return weights
 
 
 @pytest.mark.parametrize("clip", [1.0, 100.0])
-def test_adamw_computes_its_definition(clip):
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5])
+def test_adamw_computes_its_definition(clip, epsilon):
     layer = Point()
     layer.build(None)
     gradients = [np.array([3.0, -1.0]), np.array([0.5, 2.0]), np.ones(2)]
-    optimizer = make_optimizer(0.1, weight_decay=0.3, clip_norm=clip)
+    optimizer = make_optimizer(
+        0.1, weight_decay=0.3, clip_norm=clip, epsilon=epsilon
+    )
     for _ in range(4):
         optimizer.apply(
             [ops.convert_to_tensor(g, "float32") for g in gradients],
             layer.trainable_variables,
         )
     expected = adamw_by_hand(
-        [np.ones(2)] * 3, gradients, 0.1, 0.3, clip, steps=4
+        [np.ones(2)] * 3, gradients, 0.1, 0.3, clip, 4, epsilon
     )
     for weight, value in zip(layer.weights, expected, strict=True):
         np.testing.assert_allclose(
@@ -130,9 +134,13 @@ def test_rows_looked_up_several_times_are_clipped_as_their_sum(accumulation):
         model.train_on_batch(np.array([[0, 0, 0, 1]]), np.zeros((1, 4, 2)))
     gradient = np.array([[3.0, 3.0], [1.0, 1.0], [0.0, 0.0]])
     gradient /= np.linalg.norm(gradient)  # above 1, the largest that is left
-    root = np.sqrt(0.001)
-    step = 0.1 * root * gradient / (root * gradient + 1.0)
+    step = 0.1 * gradient / (gradient + 1.0)
     np.testing.assert_allclose(model.get_weights()[0], 1 - step, atol=1e-6)
+
+
+def test_a_variant_that_is_not_here_is_refused():
+    with pytest.raises(ValueError, match="amsgrad"):
+        AdamW(amsgrad=True)
 
 
 def test_each_variable_may_have_a_rate_of_its_own():

@@ -199,6 +199,13 @@ def test_a_record_is_written_once_and_then_compared(tmp_path):
     assert json.loads(path.read_text())["steps"] == 3
 
 
+def test_a_model_from_elsewhere_is_not_taken_for_a_finished_run(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"theirs")
+    with pytest.raises(ValueError, match="but no run.json of the run"):
+        training.check_record(tmp_path / "run.json", {"steps": 3})
+    assert not (tmp_path / "run.json").exists()
+
+
 def test_a_log_forgets_what_will_be_done_again(tmp_path):
     path = tmp_path / "log.csv"
     log = training.Log(path)
