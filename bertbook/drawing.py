@@ -217,6 +217,16 @@ def check_labels(labels, length, name):
     return labels
 
 
+def check_named(values, name):
+    """Returns a dict after a check that it holds something."""
+    if not isinstance(values, dict) or not values:
+        raise ValueError(
+            f"`{name}` must be a dict with at least one name. "
+            f"Received: {values!r}."
+        )
+    return values
+
+
 def readable(value):
     """Writes a number for a label: 1,234,567 or three digits that count."""
     if float(value).is_integer() and abs(value) < 1e15:
@@ -276,3 +286,8 @@ def text_width(text, size):
     lines = [line for line in printable(text).split("\n") if line.strip()]
     ends = [TextPath((0, 0), line, size).vertices[:, 0] for line in lines]
     return max((end.max() for end in ends), default=0.0) / 72
+
+
+def widest(names, size=8.0):
+    """Returns the inches that the widest of some names takes."""
+    return max((text_width(name, size) for name in names or ()), default=0.0)

@@ -10,10 +10,9 @@ import numpy as np
 from bertbook.drawing import (
     COLORS,
     PAPER,
-    STYLE,
-    WIDTH,
     Picture,
     check_config,
+    check_named,
     checked,
     new_figure,
     plain,
@@ -29,53 +28,15 @@ from bertbook.matrices import (
     name_ticks,
     position_similarity,
     position_waves,
-    widest,
 )
 from bertbook.names import encoder_shapes
+from bertbook.series import draw_legend, draw_levels, look
 
 __all__ = [
     "COLORS", "Picture", "attention_chart", "bars", "curves", "heat_map",
     "heat_maps", "histogram", "parameter_bars", "parameters_by_part",
     "position_similarity", "position_waves",
 ]  # fmt: skip
-
-# For things without a color of their own; neighbours differ in gray too.
-SERIES = ("token", "segment", "value", "attention", "query", "position")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
-
-
-def _legend(figure, axes):
-    """Writes the names of the series below the axes, in rows that fit."""
-    handles, names = axes.get_legend_handles_labels()
-    if names:
-        room = widest(names, STYLE["legend.fontsize"]) + 0.6
-        figure.legend(
-            handles,
-            [printable(name) for name in names],
-            loc="outside lower center",
-            ncols=max(1, min(len(names), int((WIDTH - 0.3) / room))),
-        )
-
-
-def _look(name, index):
-    """Returns the color and the dashes of a series.
-
-    A name of `COLORS` has its own color; others take turns.
-    """
-    key = str(name).lower().replace(" ", "_").replace("-", "_")
-    key = key if key in COLORS else SERIES[index % len(SERIES)]
-    turn = index + index // len(SERIES)
-    return COLORS[key], DASHES[turn % len(DASHES)]
-
-
-def _named(values, name):
-    """Returns a dict that holds something."""
-    if not isinstance(values, dict) or not values:
-        raise ValueError(
-            f"`{name}` must be a dict with at least one name. "
-            f"Received: {values!r}."
-        )
-    return values
 
 
 @styled
@@ -109,32 +70,20 @@ def curves(
     axes = figure.add_subplot(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
     said = []
-    for i, (name, (x, y)) in enumerate(_named(lines, "lines").items()):
+    for i, (name, (x, y)) in enumerate(check_named(lines, "lines").items()):
         x = checked(x, f"lines: x of {name}", 1)
         y = checked(y, f"lines: y of {name}", 1, len(x))
-        color, dashes = _look(name, i)
+        color, dashes = look(name, i)
         marker = "o" if len(x) <= 12 else None
         axes.plot(
             x, y, label=name, color=color, ls=dashes, marker=marker, ms=3.5
         )
         said.append(f"{name} from {readable(y[0])} to {readable(y[-1])}")
-    for name, height in (levels or {}).items():
-        axes.axhline(height, color=COLORS["sum"], ls="--", lw=1)
-        axes.annotate(
-            name,
-            (1, height),
-            xycoords=("axes fraction", "data"),
-            xytext=(-3, 2),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize="small",
-        )
-        said.append(f"{name} at {readable(height)}")
+    said += draw_levels(axes, levels)
     _axis(axes, "x", log_x)
     _axis(axes, "y", log_y)
     if list(lines) != [y_label]:  # else the axis says it
-        _legend(figure, axes)
+        draw_legend(figure, axes)
     over = f" over {x_label}" if x_label else ""
     text = f"{title or y_label or 'Curves'}{over}: {'; '.join(said)}."
     return Picture(figure, alt or text)
@@ -182,10 +131,10 @@ def bars(values, x_label="", title="", alt=None, numbers=True):
     Returns:
         A `Picture`.
     """
-    values = _named(values, "values")
+    values = check_named(values, "values")
     grouped = any(isinstance(v, dict) for v in values.values())
     groups = values if grouped else {n: {n: v} for n, v in values.items()}
-    members = [_named(group, "values") for group in groups.values()]
+    members = [check_named(group, "values") for group in groups.values()]
     names = list(dict.fromkeys(name for group in members for name in group))
     lanes = len(names) if grouped else 1
     height = len(groups) * max(0.27, 0.2 * lanes + 0.12) + 0.25 * grouped
@@ -197,7 +146,7 @@ def bars(values, x_label="", title="", alt=None, numbers=True):
         rows = [row for row, group in enumerate(members) if name in group]
         lengths = checked([members[row][name] for row in rows], "values", 1)
         lane = (i % lanes - (lanes - 1) / 2) * thick
-        color, _ = _look(name, i if grouped else 0)
+        color, _ = look(name, i if grouped else 0)
         how = {"height": thick * 0.92, "color": color, "label": name}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
@@ -208,7 +157,7 @@ def bars(values, x_label="", title="", alt=None, numbers=True):
     axes.tick_params(axis="y", length=0)
     _axis(axes, "x")
     if grouped:
-        _legend(figure, axes)
+        draw_legend(figure, axes)
     text = "; ".join(_spoken(group, g, grouped) for group, g in groups.items())
     return Picture(figure, alt or f"{title or x_label or 'Bars'}: {text}.")
 
@@ -235,20 +184,20 @@ def histogram(values, x_label="", title="", alt=None, bins=30):
     """
     flat = {
         name: checked(np.ravel(np.asarray(v)), f"values: {name}", 1)
-        for name, v in _named(values, "values").items()
+        for name, v in check_named(values, "values").items()
     }
     edges = np.histogram_bin_edges(np.concatenate(list(flat.values())), bins)
     figure = new_figure(3.2, title)
     axes = figure.add_subplot(xlabel=x_label, ylabel="how many")
     axes.grid(True, axis="y")
     for i, (name, numbers) in enumerate(flat.items()):
-        color, dashes = _look(name, i)
+        color, dashes = look(name, i)
         counts, _ = np.histogram(numbers, edges)
         axes.stairs(counts, edges, color=color, fill=True, alpha=0.2)
         axes.stairs(counts, edges, color=color, ls=dashes, lw=1.4, label=name)
     _axis(axes, "x")
     _axis(axes, "y")
-    _legend(figure, axes)
+    draw_legend(figure, axes)
     text = "; ".join(
         f"{name}: {len(v):,} values, mean {_mean(v)}, from "
         f"{readable(v.min())} to {readable(v.max())}"
@@ -302,7 +251,7 @@ def attention_chart(tokens, weights, token, title="", alt=None):
     panels = weights if isinstance(weights, dict) else {"": weights}
     panels = {
         name: checked(row, "weights", 1, len(tokens))
-        for name, row in _named(panels, "weights").items()
+        for name, row in check_named(panels, "weights").items()
     }
     figure = new_figure(1.6 * len(panels) + 0.5 + 0.3 * bool(title), title)
     grid = figure.subplots(len(panels), 1, squeeze=False, sharey=True)[:, 0]

@@ -16,11 +16,10 @@ from bertbook.drawing import (
     styled,
     text_width,
 )
-from bertbook.sheets import FAINT, Sheet
+from bertbook.sheets import FAINT, Sheet, box_width, flow
 
 MASK = "[MASK]"
 SIZE = 8.0  # of a token, in points
-GAP = 0.06  # inches between two tokens
 # What may become of a token: the color of its box, how full, and its ink.
 FATES = {
     "not chosen": ("muted", 0.18, INK),
@@ -120,11 +119,8 @@ def token_fates(tokens, replaced, chosen, alt=None):
     """
     tokens, fates = _fates(tokens, replaced, chosen)
     replaced = list(replaced)
-    widths = [
-        max(text_width(old, SIZE), text_width(new, SIZE))
-        for old, new in zip(tokens, replaced, strict=True)
-    ]
-    places, lines = _flow(widths)
+    pairs = zip(tokens, replaced, strict=True)
+    places, lines = flow([box_width(pair, SIZE) for pair in pairs])
     sheet = Sheet(0.5 * lines + 0.48)
     for i, (line, x, width) in enumerate(places):
         y = 0.5 * (lines - line) + 0.16
@@ -178,27 +174,6 @@ def _draw_token(sheet, x, y, width, text, fate):
     sheet.box(x, y, width, 0.24, text, color, va="center_baseline", **how)
 
 
-def _flow(widths, left=0.1, right=WIDTH - 0.1):
-    """Places boxes side by side, on as many lines as they need.
-
-    Args:
-        widths: Inches of each text.
-        left: Where a line begins.
-        right: Where it must end.
-
-    Returns:
-        `(line, middle, width)` for each box, and the number of lines.
-    """
-    places, line, x = [], 0, left
-    for width in widths:
-        width = min(max(0.2, width + 0.12), right - left)
-        if x + width > right and x > left:
-            line, x = line + 1, left
-        places.append((line, x + width / 2, width))
-        x += width + GAP
-    return places, line + 1
-
-
 def _draw_legend(sheet, fates):
     """Writes what each color means and how often it occurs."""
     x = 0.1
@@ -227,7 +202,7 @@ def units_chosen(tokens, panels, alt=None):
     tokens = list(tokens)
     if not panels:
         raise ValueError("`panels` must hold a panel. Received: none.")
-    places, lines = _flow([text_width(t, SIZE) for t in tokens], left=0.85)
+    places, lines = flow([box_width((t,), SIZE) for t in tokens], left=0.85)
     tall = 0.31 * lines + 0.16
     sheet = Sheet(tall * len(panels) + 0.06)
     said = []

@@ -24,6 +24,7 @@ from bertbook.drawing import (
     text_width,
     tint,
     title_lines,
+    widest,
 )
 
 
@@ -75,11 +76,6 @@ def name_ticks(axes, names, axis, room):
         for label in axes.get_xticklabels():
             label.set(rotation=90 if steep else 45, rotation_mode="anchor")
             label.set(ha="right", va="center" if steep else "top")
-
-
-def widest(names, size=8.0):
-    """Returns the inches that the widest of some names takes."""
-    return max((text_width(name, size) for name in names or ()), default=0.0)
 
 
 def _matrix(axes, values, limits, diverging=False, visible=None):

@@ -9,6 +9,7 @@ from bertbook.drawing import (
     COLORS,
     PAPER,
     Picture,
+    check_sizes,
     checked,
     counted,
     new_figure,
@@ -22,6 +23,8 @@ from bertbook.sheets import Sheet
 # The colors of the examples of a row; neighbors differ in gray too.
 TURNS = ("token", "segment", "attention", "position", "query", "value")
 ANSWERS = ("goes on", "stranger")  # labels 0 and 1, as in `examples`
+# The two texts of `cross_and_bi`: left or right, name, color.
+SIDES = ((-1, "text A", "token"), (1, "text B", "segment"))
 
 
 def _turn(number):
@@ -242,3 +245,64 @@ def block_mask(mask, starts, numbers=None, alt=None):
         f"each on the diagonal, {share(mask.sum(), mask.size)} of all cells."
     )
     return Picture(figure, alt or text)
+
+
+@styled
+def cross_and_bi(count, alt=None):
+    """Draws an encoder that reads two texts as a pair, and one that does not.
+
+    Args:
+        count: Texts on each side, of which every pair is scored.
+        alt: Alternative text; made from the count where it is None.
+
+    Returns:
+        A `Picture`.
+
+    Raises:
+        ValueError: `count` is not a positive integer.
+    """
+    check_sizes(count=count)
+    pairs, texts = count * count, 2 * count
+    sheet = Sheet(3.1)
+    _draw_cross(sheet, 1.75)
+    _draw_bi(sheet, 5.25)
+    for x, name, sum_of in (
+        (1.75, "cross-encoder", f"{count:,} × {count:,} = {pairs:,}"),
+        (5.25, "bi-encoder", f"{count:,} + {count:,} = {texts:,}"),
+    ):
+        sheet.label(x, 2.93, name, weight="bold")
+        sheet.label(x, 0.15, f"passes: {sum_of}", room=3.3)
+    text = (
+        "A cross-encoder reads both texts in one row, and a head scores them. "
+        "A bi-encoder reads each text alone, with the same weights, keeps its "
+        "vector, and compares two vectors by their cosine. Passes for all "
+        f"pairs of {count:,} and {count:,} texts: {pairs:,} and {texts:,}."
+    )
+    return Picture(sheet.figure, alt or text)
+
+
+def _draw_cross(sheet, x):
+    """Draws one encoder for both texts, its middle at `x`."""
+    for side, name, color in SIDES:
+        at = x + 0.5 * side
+        sheet.box(at, 2.5, 0.98, 0.32, name, color)
+        sheet.arrow((at, 2.34), (at, 2.0))
+    sheet.box(x, 1.75, 2.0, 0.5, "encoder", "block")
+    sheet.arrow((x, 1.5), (x, 1.26), note="[CLS]")
+    sheet.box(x, 1.1, 1.1, 0.32, "head", "output")
+    sheet.arrow((x, 0.94), (x, 0.62))
+    sheet.label(x, 0.5, "score")
+
+
+def _draw_bi(sheet, x):
+    """Draws an encoder for each text, their middle at `x`."""
+    for side, name, color in SIDES:
+        at = x + 0.85 * side
+        sheet.box(at, 2.5, 1.0, 0.32, name, color)
+        sheet.arrow((at, 2.34), (at, 2.0))
+        sheet.box(at, 1.75, 1.0, 0.5, "encoder", "block")
+        sheet.arrow((at, 1.5), (at, 1.26))
+        sheet.box(at, 1.1, 1.0, 0.32, "vector, kept", color)
+        sheet.arrow((at, 0.94), (at, 0.5), (x + 0.32 * side, 0.5))
+    sheet.label(x, 1.75, "the same\nweights", size=7.5)
+    sheet.label(x, 0.5, "cosine")

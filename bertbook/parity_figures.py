@@ -11,6 +11,7 @@ from bertbook.drawing import (
     COLORS,
     INK,
     Picture,
+    check_named,
     check_sizes,
     checked,
     counted,
@@ -44,10 +45,7 @@ def gap_panels(gaps, floor, title="", alt=None, columns=3):
             differ.
     """
     floor = _differences(floor, "floor")
-    if not isinstance(gaps, dict) or not gaps:
-        raise ValueError(
-            f"`gaps` must be a dict with at least one name. Received: {gaps!r}."
-        )
+    gaps = check_named(gaps, "gaps")
     lines = {n: _differences(g, f"gaps: {n}", floor) for n, g in gaps.items()}
     check_sizes(columns=columns)
     columns = min(columns, len(lines))

@@ -3,9 +3,18 @@
 Differences: none; nothing here computes.
 """
 
-from bertbook.drawing import COLORS, INK, WIDTH, new_figure, text_width, tint
+from bertbook.drawing import (
+    COLORS,
+    INK,
+    WIDTH,
+    new_figure,
+    text_width,
+    tint,
+    widest,
+)
 
 FAINT = "#737A83"  # text of what is greyed
+GAP = 0.06  # inches between two boxes of a line
 
 
 class Sheet:
@@ -110,6 +119,32 @@ class Sheet:
             start, end = (x, y + pitch - tall / 2), (x, y + tall / 2)
             self.arrow(start, end, color=how.get("ink", INK))
         return places
+
+
+def box_width(texts, size):
+    """Returns the inches of a box that holds the widest of some texts."""
+    return max(0.2, widest(texts, size) + 0.12)
+
+
+def flow(widths, left=0.1, right=WIDTH - 0.1):
+    """Places boxes side by side, on as many lines as they need.
+
+    Args:
+        widths: Inches of each box; one wider than a line is made smaller.
+        left: Where a line begins.
+        right: Where it must end.
+
+    Returns:
+        `(line, middle, width)` for each box, and the number of lines.
+    """
+    places, line, x = [], 0, left
+    for width in widths:
+        width = min(width, right - left)
+        if x + width > right and x > left:
+            line, x = line + 1, left
+        places.append((line, x + width / 2, width))
+        x += width + GAP
+    return places, line + 1
 
 
 def one_of(value, allowed, name):

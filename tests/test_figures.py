@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from bertbook import drawing, figures, matrices
+from bertbook import drawing, figures, matrices, series
 from bertbook.config import BertConfig
 from bertbook.names import count_parameters
 
@@ -222,9 +222,9 @@ def test_colors_tell_things_apart():
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
     assert len(set(figures.COLORS.values())) == len(figures.COLORS) == 15
-    for a, b in zip(figures.SERIES, figures.SERIES[1:], strict=False):
+    for a, b in zip(series.SERIES, series.SERIES[1:], strict=False):
         assert abs(gray(a) - gray(b)) > 0.05
-    assert figures._look("Feed-forward", 3)[0] == figures.COLORS["feed_forward"]
+    assert series.look("Feed-forward", 3)[0] == figures.COLORS["feed_forward"]
 
 
 def test_darker_is_more_in_gray():

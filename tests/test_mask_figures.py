@@ -5,7 +5,7 @@ import functools
 import matplotlib
 import pytest
 
-from bertbook import drawing, mask_figures
+from bertbook import drawing, mask_figures, sheets
 from bertbook.mask_figures import FATES, MASK
 
 WORDS = ["w1", "w2", "w3", "w4", "w5"]
@@ -147,7 +147,7 @@ def test_each_view_draws_an_arrow_a_word_seen():
 
 
 def test_lines_stay_on_the_page():
-    places, lines = mask_figures._flow([1.0] * 20)
+    places, lines = sheets.flow([1.0] * 20)
     assert [line for line, _, _ in places] == sorted(p[0] for p in places)
     assert lines == places[-1][0] + 1 > 1
     for _, middle, width in places:

@@ -48,6 +48,8 @@ DRAWN = {
     ),
     "packed rows": lambda: pair_figures.packed_rows(LENGTHS, PLACES, 64),
     "block mask": lambda: mask_of(1),
+    "cross and bi": lambda: pair_figures.cross_and_bi(1_000),
+    "cross and bi of many": lambda: pair_figures.cross_and_bi(10**9),
 }
 
 
@@ -78,6 +80,67 @@ def test_every_text_stands_inside_the_picture(name):
         assert box.y0 >= 0, text.get_text()
         assert box.x1 <= figure.bbox.x1, text.get_text()
         assert box.y1 <= figure.bbox.y1, text.get_text()
+
+
+def overlaps(picture):
+    """Returns each two texts of a drawing of which one lies on the other."""
+    (axes,) = picture.figure.axes
+    found = [
+        (text.get_text(), text.get_window_extent().padded(-1.5))
+        for text in axes.texts
+        if text.get_text()
+    ]
+    return [
+        (one, other)
+        for i, (one, box) in enumerate(found)
+        for other, its_box in found[i + 1 :]
+        if box.overlaps(its_box)
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 1_000, 10**9])
+def test_encoders_do_not_lie_on_each_other(count):
+    picture = pair_figures.cross_and_bi(count)
+    assert overlaps(picture) == []
+    (axes,) = picture.figure.axes
+    assert min(text.get_fontsize() for text in axes.texts) >= 6
+    axes.text(1.75, 1.75, "another")
+    assert overlaps(picture) == [("encoder", "another")]
+
+
+@pytest.mark.parametrize("count", [1, 7, 1_000])
+def test_passes_are_counted_one_by_one(count):
+    cross = sum(1 for _ in np.ndindex(count, count))
+    bi = sum(1 for side in "AB" for _ in range(count))
+    picture = pair_figures.cross_and_bi(count)
+    texts = [text.get_text() for text in picture.figure.axes[0].texts]
+    assert f"passes: {count:,} × {count:,} = {cross:,}" in texts
+    assert f"passes: {count:,} + {count:,} = {bi:,}" in texts
+    assert picture.alt.endswith(f"{count:,} texts: {cross:,} and {bi:,}.")
+
+
+def test_a_bi_encoder_has_one_encoder_more_and_no_head():
+    picture = DRAWN["cross and bi"]()
+    texts = [text.get_text() for text in picture.figure.axes[0].texts]
+    counts = {
+        "encoder": 3,
+        "head": 1,
+        "vector, kept": 2,
+        "the same\nweights": 1,
+    }
+    assert {text: texts.count(text) for text in counts} == counts
+    assert texts.count("text A") == texts.count("text B") == 2
+    assert "with the same weights" in picture.alt
+
+
+@pytest.mark.parametrize("count", [0, -3, 2.5, True])
+def test_a_count_that_is_none_is_refused(count):
+    with pytest.raises(ValueError, match="`count` must be an integer >= 1"):
+        pair_figures.cross_and_bi(count)
+
+
+def test_the_author_may_write_the_words_of_encoders():
+    assert pair_figures.cross_and_bi(2, alt="Mine.").alt == "Mine."
 
 
 def test_spans_are_said():
