@@ -145,6 +145,25 @@ def test_what_a_classifier_is_for(options, problem):
     assert model.num_labels == options.get("num_labels", 2)
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "counts"),
+    [
+        ("BertForSequenceClassification", {}, (1_536, 2)),
+        ("BertForSequenceClassification", {"num_labels": 3}, (2_304, 3)),
+        ("BertForSequenceClassification", {"num_labels": 1}, (768, 1)),
+        ("BertForTokenClassification", {"num_labels": 9}, (6_912, 9)),
+        ("BertForQuestionAnswering", {}, (1_536, 2)),
+        ("BertForMultipleChoice", {}, (768, 1)),
+    ],
+)
+def test_published_counts_of_the_heads(kind, options, counts):
+    """At the width of BERT-base; its biases are not in the paper."""
+    other = {"vocab_size": 7, "num_hidden_layers": 1, "intermediate_size": 5}
+    config = bb.BertConfig.named("base").replace(**other)
+    kernel, bias = head_of(getattr(bb, kind)(config, **options))
+    assert (kernel.size, bias.size) == counts
+
+
 def test_the_dropout_of_the_head():
     for extra, rate in (({}, 0.1), ({"classifier_dropout": 0.3}, 0.3)):
         model = bb.BertForMultipleChoice(CONFIG.replace(extra=extra))
@@ -295,6 +314,22 @@ def test_the_weights_are_the_last_file_that_is_written(tmp_path, monkeypatch):
 
 
 # Loading.
+
+
+@every_model
+def test_tasks_share_all_but_the_head(kind):
+    """The model that ships, bit for bit; two of the tasks pool nothing."""
+    stored = named_tensors(bb.BertEncoder.from_pretrained("mini"))
+    model = getattr(bb, kind).from_pretrained("mini")
+    tensors = named_tensors(model)
+    assert tensors.keys() - stored.keys() == set(model.load_report.drawn)
+    assert len(model.load_report.drawn) == 2
+    assert {name.split("/")[0] for name in stored.keys() - tensors.keys()} == (
+        set() if model.encoder.pooler else {"pooler"}
+    )
+    for name in stored.keys() & tensors.keys():
+        first, second = to_numpy([stored[name], tensors[name]])
+        np.testing.assert_array_equal(first, second)
 
 
 @pytest.mark.parametrize(
