@@ -1,0 +1,144 @@
+"""Trains a model of `data/models` on a task: mini-qnli or mini-squad.
+
+    BERTBOOK_DATA=FOLDER .venv/bin/python tools/train_tasks.py NAME OUT
+
+FOLDER/qnli and FOLDER/squad hold the data. Half an hour to an hour and a half
+on two cores; the same command goes on where it stopped, and at its end copies
+the model to its place, with its figures and its card.
+"""
+
+import dataclasses
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+
+import bertbook as bb
+from bertbook.finetuning import Options
+from bertbook.runtime import keras
+from bertbook.task_commands import head_for
+
+MODELS = Path(__file__).resolve().parents[1] / "data" / "models"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One model: its data, its recipe, and what its card says."""
+
+    dataset: str
+    rows: int
+    epochs: int
+    learning_rate: float = 5e-4
+    batch_size: int = 32
+    max_length: int = 128
+    task: str
+    data: str
+    limits: str
+
+
+PLANS = {
+    "mini-qnli": Plan(
+        dataset="qnli",
+        rows=24_000,
+        epochs=3,
+        task="does the second sentence answer the first, a question",
+        data="QNLI of GLUE (Wang et al., 2019), made of SQuAD 1.1",
+        limits="Its questions are about encyclopedia articles, and each was "
+        "written with the answer in view, so that words in common say much.",
+    ),
+    "mini-squad": Plan(
+        dataset="squad",
+        rows=20_000,
+        epochs=3,
+        task="from where to where in a passage the answer to a question stands",
+        data="SQuAD 1.1 (Rajpurkar et al., 2016)",
+        limits="It reads 128 tokens at a time and answers every question, "
+        "also those that the passage does not answer.",
+    ),
+}
+
+
+def main():
+    """Trains and copies a model."""
+    bb.setup()
+    name, out = sys.argv[1], Path(sys.argv[2])
+    plan = PLANS[name]
+    train = draw_rows(bb.load_dataset(plan.dataset, "train"), plan.rows)
+    dev = bb.load_dataset(plan.dataset, "dev")
+    keras.utils.set_random_seed(0)
+    kind, head = head_for(train)
+    model = kind.from_pretrained("mini", **head)
+    history = bb.finetune(
+        model,
+        train,
+        epochs=plan.epochs,
+        learning_rate=plan.learning_rate,
+        batch_size=plan.batch_size,
+        max_length=plan.max_length,
+        out=out,
+        options=Options(checkpoint_steps=100, evaluation_steps=250),
+    )
+    target = MODELS / name
+    model.save_pretrained(target, "float16")
+    write_log(history, target / "log.csv")
+    shipped = kind.from_pretrained(target)
+    found = bb.evaluate(shipped, dev, max_length=plan.max_length)
+    facts = {"train_rows": plan.rows, "dev": found}
+    text = json.dumps(facts, indent=2) + "\n"
+    (target / "scores.json").write_text(text, encoding="utf-8")
+    (target / "README.md").write_text(write_card(name, plan, found), "utf-8")
+    print(text)
+
+
+def draw_rows(data, count):
+    """Draws rows of a data set without putting them back."""
+    rows = len(next(iter(data.values())))
+    chosen = np.sort(np.random.default_rng(0).permutation(rows)[:count])
+    return {name: [column[i] for i in chosen] for name, column in data.items()}
+
+
+def write_log(history, path):
+    """Writes the training loss by step."""
+    rows = zip(history["step"], history["loss"], strict=True)
+    lines = [f"{step},{loss:.4f}" for step, loss in rows]
+    path.write_text("\n".join(["step,loss", *lines]) + "\n", encoding="utf-8")
+
+
+def write_card(name, plan, found):
+    """Returns the text of the card."""
+    figures = ", ".join(
+        f"{key.replace('_', ' ')} {100 * value:.1f}"
+        for key, value in found.items()
+    )
+    paragraphs = [
+        f"# {name}",
+        f"`mini`, trained further on one question: {plan.task}. It is a start "
+        "for small sets of such rows, and small enough to look into.",
+        "## Data",
+        f"{plan.rows:,} rows of the training set of {plan.data}, CC BY-SA "
+        "4.0, whose questions crowd workers wrote about Wikipedia articles. "
+        "No text is passed on here.",
+        "## Recipe",
+        f"{plan.epochs} epochs, {plan.batch_size} rows a step, up to "
+        f"{plan.max_length} tokens, AdamW with a peak of "
+        f"{plan.learning_rate:g} after a warm-up over a tenth of the steps, "
+        "then in a line down to 0; the weights of the last step. "
+        "`tools/train_tasks.py` is the whole recipe, `log.csv` the loss.",
+        "## Figures",
+        f"On all of the development set, from the file that ships: {figures} "
+        "(percent).",
+        "## Limits",
+        f"{plan.limits} The limits of `mini` are its limits, too.",
+        "License: CC BY-SA 4.0, that of the data it was trained on.",
+    ]
+    blocks = [
+        text if text.startswith("#") else textwrap.fill(text, 79)
+        for text in paragraphs
+    ]
+    return "\n\n".join(blocks) + "\n"
+
+
+if __name__ == "__main__":
+    main()
