@@ -37,7 +37,7 @@ LAYERS = [
     {"catalog", "corpus", "forward_pass", "pretrained"},
     {"encoder", "examples", "datasets"},
     {"answer_scores", "heads", "losses", "metrics", "spans", "streams", "tags"},
-    {"models", "neighbors", "optimization", "rows"},
+    {"models", "neighbors", "optimization", "repeats", "rows"},
     {"decoder", "feeding", "tasks", "training"},
     {"text_tasks", "word_tasks"},
     {"task_models"},

@@ -198,8 +198,7 @@ def write_card(facts, spearman):
         "layers of width 384, trained by others on about a billion pairs of "
         "texts. Its vector of a sentence is the mean over its tokens, less "
         "the mean over all sentences, at length 1. What it has read reaches "
-        "this model through those vectors only; among it are reviews and "
-        "other opinions.",
+        "this model through those vectors only.",
         "## Sentences",
         f"{facts['sentences']:,} English sentences, without labels: those of "
         "the English and Spanish pairs of Tatoeba (CC BY 2.0), and 34,000 of "
