@@ -3,16 +3,21 @@
 Differences: none; this module has no counterpart in the paper.
 """
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from bertbook.annotations import read_questions, read_tags
-from bertbook.data_files import Columns, DataFile
-from bertbook.tables import read_choices, read_table
+from bertbook.readers import (
+    MRPC_CORPUS,
+    SPA_ENG_WHOLE,
+    Reader,
+    choices_of,
+    mrpc_rows,
+    question_reader,
+    table_reader,
+    tag_reader,
+    translations_of,
+)
 
-Reader = Callable[[DataFile, str], Columns]
 PACKINGS = ("", ".xz", ".gz")
 ENTAILMENT = ("entailment", "not_entailment")
 THREE_WAY = ("contradiction", "entailment", "neutral")
@@ -32,8 +37,6 @@ MNLI_SPLITS = {
     "dev_matched": "dev_matched",
     "dev_mismatched": "dev_mismatched",
 }
-MRPC_CORPUS = "msr_paraphrase_train.txt"
-MRPC_DEV_IDS = ("mrpc_dev_ids.tsv", "dev_ids.tsv")
 
 
 @dataclass(frozen=True)
@@ -61,75 +64,6 @@ class DataSet:
         for archive in self.archives:
             for path in self.files[split]:
                 yield archive, path
-
-
-def _table(
-    labels: Sequence[str] | int | None,
-    text: str,
-    pair: str = "",
-    label: str = "label",
-    **options: Any,
-) -> Reader:
-    """Returns a reader of tables.
-
-    Args:
-        labels: What a label may be; see `read_table`.
-        text: What files call `text`: one name, or two with a slash between.
-        pair: What they call `text_pair`, where there is one.
-        label: What they call `label`.
-        **options: Others of `read_table`.
-    """
-    columns = {"text": text, "text_pair": pair, "label": label}
-    theirs = {
-        ours: names.split("/") for ours, names in columns.items() if names
-    }
-    return lambda file, split: read_table(file, theirs, labels, **options)
-
-
-def _questions(unanswerable: bool) -> Reader:
-    """Returns a reader of questions."""
-    return lambda file, split: read_questions(file, unanswerable)
-
-
-def _tags(kinds: Sequence[str], width: int) -> Reader:
-    """Returns a reader of tags."""
-    return lambda file, split: read_tags(file, kinds, width)
-
-
-def _choices(file: DataFile, split: str) -> Columns:
-    """Reads choices."""
-    return read_choices(file)
-
-
-def _mrpc(file: DataFile, split: str) -> Columns:
-    """Reads MRPC: a table of GLUE, or the corpus and the ids of its dev rows.
-
-    Raises:
-        FileNotFoundError: The corpus is there, and the ids are not.
-    """
-    columns = {
-        "text": ["sentence1", "#1 String"],
-        "text_pair": ["sentence2", "#2 String"],
-        "label": ["label", "Quality"],
-    }
-    if not file.path.name.startswith(MRPC_CORPUS):
-        return read_table(file, columns, 2)
-    ids = [DataFile(file.path.with_name(name)) for name in MRPC_DEV_IDS]
-    found = next((one for one in ids if one.is_there()), None)
-    if found is None:
-        raise FileNotFoundError(
-            f"{file} must have the ids of the dev rows beside it, "
-            f"{' or '.join(MRPC_DEV_IDS)}. Received: neither."
-        )
-    dev = {tuple(line.split()) for line in found.lines()}
-    columns |= {"first": ["#1 ID"], "second": ["#2 ID"]}
-    table = read_table(file, columns, 2)
-    pairs = zip(table.pop("first"), table.pop("second"), strict=True)
-    keep = [(pair in dev) == (split == "dev") for pair in pairs]
-    return {
-        name: list(itertools.compress(column, keep))
-        for name, column in table.items()
-    }
 
 
 def _glue(
@@ -164,35 +98,40 @@ def _sample(name: str, end: str, read: Reader) -> DataSet:
 
 
 SETS: dict[str, DataSet] = {
-    "sst2": _glue("sst2", "SST-2", ("SST-2.zip",), _table(2, "sentence")),
+    "sst2": _glue("sst2", "SST-2", ("SST-2.zip",), table_reader(2, "sentence")),
     "cola": _glue(
         "cola",
         "CoLA",
         ("CoLA.zip",),
-        _table(2, "sentence", header=("source", "label", "mark", "sentence")),
+        table_reader(
+            2, "sentence", header=("source", "label", "mark", "sentence")
+        ),
     ),
-    "mrpc": _glue("mrpc", "MRPC", (), _mrpc, more=(f"MRPC/{MRPC_CORPUS}",)),
+    "mrpc": _glue("mrpc", "MRPC", (), mrpc_rows, more=(f"MRPC/{MRPC_CORPUS}",)),
     "rte": _glue(
-        "rte", "RTE", ("RTE.zip",), _table(ENTAILMENT, "sentence1", "sentence2")
+        "rte",
+        "RTE",
+        ("RTE.zip",),
+        table_reader(ENTAILMENT, "sentence1", "sentence2"),
     ),
     "qnli": _glue(
         "qnli",
         "QNLI",
         ("QNLIv2.zip", "QNLI.zip"),
-        _table(ENTAILMENT, "question", "sentence"),
+        table_reader(ENTAILMENT, "question", "sentence"),
     ),
     "mnli": _glue(
         "mnli",
         "MNLI",
         ("MNLI.zip",),
-        _table(THREE_WAY, "sentence1", "sentence2", "gold_label/label"),
+        table_reader(THREE_WAY, "sentence1", "sentence2", "gold_label/label"),
         MNLI_SPLITS,
     ),
     "qqp": _glue(
         "qqp",
         "QQP",
         ("QQP-clean.zip", "QQP.zip"),
-        _table(
+        table_reader(
             2,
             "question1",
             "question2",
@@ -204,24 +143,24 @@ SETS: dict[str, DataSet] = {
         "stsb",
         "STS-B",
         ("STS-B.zip",),
-        _table(None, "sentence1", "sentence2", "score/label"),
+        table_reader(None, "sentence1", "sentence2", "score/label"),
     ),
     "swag": DataSet(
-        _choices,
+        choices_of,
         {
             "train": ("swag/train.csv",),
             "dev": ("swag/dev.csv", "swag/val.csv"),
         },
     ),
     "squad": DataSet(
-        _questions(unanswerable=False),
+        question_reader(unanswerable=False),
         {
             "train": ("squad/train-v1.1.json", "train-v1.1.json"),
             "dev": ("squad/dev-v1.1.json", "dev-v1.1.json"),
         },
     ),
     "squad_v2": DataSet(
-        _questions(unanswerable=True),
+        question_reader(unanswerable=True),
         {
             split: (
                 f"squad/{split}-v2.0.json",
@@ -232,7 +171,7 @@ SETS: dict[str, DataSet] = {
         },
     ),
     "conll2003": DataSet(
-        _tags(NEWS_ENTITIES, width=4),
+        tag_reader(NEWS_ENTITIES, width=4),
         {
             "train": ("conll2003/train.txt", "conll2003/eng.train"),
             "dev": (
@@ -244,18 +183,29 @@ SETS: dict[str, DataSet] = {
         },
     ),
     "wnut17": DataSet(
-        _tags(NEW_ENTITIES, width=2),
+        tag_reader(NEW_ENTITIES, width=2),
         {
             "train": ("wnut17/train.txt", "wnut17/wnut17train.conll"),
             "dev": ("wnut17/dev.txt", "wnut17/emerging.dev.conll"),
             "test": ("wnut17/test.txt", "wnut17/emerging.test.annotated"),
         },
     ),
-    "opinions": _sample("opinions", "tsv", _table(2, "sentence")),
-    "pairs": _sample(
-        "pairs", "tsv", _table(THREE_WAY, "sentence1", "sentence2")
+    "spa_eng": DataSet(
+        translations_of,
+        {
+            split: (f"spa_eng/{split}.tsv", SPA_ENG_WHOLE)
+            for split in ("train", "dev", "test")
+        },
+        ("spa-eng.zip",),
     ),
-    "questions": _sample("questions", "json", _questions(unanswerable=True)),
-    "tags": _sample("tags", "txt", _tags(NEWS_ENTITIES, width=2)),
-    "choices": _sample("choices", "csv", _choices),
+    "opinions": _sample("opinions", "tsv", table_reader(2, "sentence")),
+    "pairs": _sample(
+        "pairs", "tsv", table_reader(THREE_WAY, "sentence1", "sentence2")
+    ),
+    "questions": _sample(
+        "questions", "json", question_reader(unanswerable=True)
+    ),
+    "tags": _sample("tags", "txt", tag_reader(NEWS_ENTITIES, width=2)),
+    "choices": _sample("choices", "csv", choices_of),
+    "translation": _sample("translation", "tsv", translations_of),
 }

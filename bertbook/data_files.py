@@ -8,10 +8,11 @@ Differences: none; this module has no counterpart in the paper.
 
 import gzip
 import io
+import itertools
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,15 @@ def checked_columns(file: DataFile, table: Columns) -> Columns:
     if not all(table.values()):
         raise ValueError(f"{file} must hold examples. Received: none.")
     return table
+
+
+def kept_rows(table: Columns, keep: Iterable[bool]) -> Columns:
+    """Returns the rows of a table that are to be kept."""
+    chosen = list(keep)
+    return {
+        name: list(itertools.compress(column, chosen))
+        for name, column in table.items()
+    }
 
 
 def refuse_width(file: DataFile, number: int, width: int, found: int) -> None:

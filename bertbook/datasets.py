@@ -5,7 +5,8 @@ file calls them. Labels are what that file holds: names are strings (`sorted`
 gives `id2label`), numbers are integers, scores are floats.
 
 Differences: none. The sets are those of Devlin et al. (2019), section 4 and
-appendix B, with WNUT-17 and the samples that were written for the book.
+appendix B, with WNUT-17, English sentences in Spanish, and the samples that
+were written for the book.
 """
 
 import difflib
@@ -37,17 +38,19 @@ def load_dataset(
     - `squad`, `squad_v2`, `questions`: `id`, `question`, `context`, `answers`
       (lists of {`text`, `answer_start`}; empty where there is no answer).
     - `conll2003`, `wnut17`, `tags`: `tokens`, `tags` (lists of strings, BIO).
+    - `spa_eng`, `translation`: `source`, `target` (an English sentence, and
+      the same in Spanish, which is what is to be learned).
 
-    `opinions`, `pairs`, `choices`, `questions` and `tags` ship with the
-    package. The others are read from `data_dir` alone where it is given; else
-    from the folder that the environment variable BERTBOOK_DATA names, else
-    from the cache, into which they are downloaded once.
+    `opinions`, `pairs`, `choices`, `questions`, `tags` and `translation` ship
+    with the package. The others are read from `data_dir` alone where it is
+    given; else from the folder that the environment variable BERTBOOK_DATA
+    names, else from the cache, into which they are downloaded once.
 
     Args:
         name: A name from the list above.
         split: "train" or "dev"; `mnli` has "dev_matched" ("dev" is the same)
-            and "dev_mismatched", and `conll2003` and `wnut17` have "test". The
-            labels of the other test sets are not published.
+            and "dev_mismatched"; `conll2003`, `wnut17` and `spa_eng` have
+            "test". The labels of the other test sets are not published.
         data_dir: A folder with the official files, packed or not, or with
             `NAME/SPLIT` files, such as `sst2/dev.tsv.xz`.
 

@@ -6,15 +6,19 @@ is ever left under its name.
 Differences: none; this module has no counterpart in the paper.
 """
 
+import hashlib
 import os
 import sys
 import tempfile
 import time
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pooch
+
+from bertbook.data_files import DAMAGES
 
 WAITS = (1.0, 4.0)  # seconds before the second and the third try
 CHUNK = 1 << 18
@@ -29,12 +33,19 @@ class Download:
         sha256: The published checksum.
         size: Its published size, in bytes.
         place: Its path below the cache.
+        member: The file inside of it that the checksum is of, where it is an
+            archive that has none of its own.
     """
 
     url: str
     sha256: str
     size: int
     place: str
+    member: str | None = None
+
+    def __str__(self) -> str:
+        """Returns the name for messages of what the checksum is of."""
+        return f"{self.member} in {self.url}" if self.member else self.url
 
 
 class Progress:
@@ -92,7 +103,7 @@ def fetch(download: Download, folder: Path | None = None) -> Path:
             under a name that says so, and not used.
     """
     path = (folder or cache_folder()) / download.place
-    if path.is_file() and pooch.file_hash(str(path)) == download.sha256:
+    if path.is_file() and _digest(path, download.member) == download.sha256:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(suffix=".part", dir=path.parent)
@@ -100,12 +111,12 @@ def fetch(download: Download, folder: Path | None = None) -> Path:
     part = Path(name)
     try:
         _transfer(download, part)
-        received = pooch.file_hash(str(part))
+        received = _digest(part, download.member)
         if received != download.sha256:
             aside = path.with_name(path.name + ".wrong-checksum")
             part.replace(aside)
             raise ValueError(
-                f"The SHA-256 of {download.url} must be {download.sha256}. "
+                f"The SHA-256 of {download} must be {download.sha256}. "
                 f"Received: {received}; that file is kept as {aside} and is "
                 "not used."
             )
@@ -113,6 +124,19 @@ def fetch(download: Download, folder: Path | None = None) -> Path:
     finally:
         part.unlink(missing_ok=True)
     return path
+
+
+def _digest(path: Path, member: str | None) -> str:
+    """Returns the SHA-256 of a file, or of a file inside of an archive."""
+    if member is None:
+        return pooch.file_hash(str(path))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return hashlib.sha256(archive.read(member)).hexdigest()
+    except KeyError:
+        return f"no file {member}"
+    except DAMAGES as error:
+        return f"a damaged archive ({error})"
 
 
 def _transfer(download: Download, part: Path) -> None:

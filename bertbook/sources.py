@@ -5,6 +5,12 @@ tensorflow/datasets (`url_checksums/glue.txt` and `squad/checksums.tsv`), and
 for QQP, SWAG and WNUT-17 huggingface/datasets (`dataset_infos.json`), which has
 those of the other GLUE files too, with the same values.
 
+For the archive of `spa_eng` none is published. The one here is of the file
+inside of it, and stands in a public repository that keeps that file by Git LFS
+(dax44/AMLM on GitHub, `data/spa-eng/spa.txt`); the size is what the example
+"English-to-Spanish translation" of Keras prints. Its text is from
+www.manythings.org/anki and tatoeba.org, under CC BY 2.0.
+
 Differences: none; this module has no counterpart in the paper.
 """
 
@@ -13,6 +19,7 @@ from bertbook.downloads import Download
 ADDRESSES = {
     "glue": "https://dl.fbaipublicfiles.com/glue/data/",
     "senteval": "https://dl.fbaipublicfiles.com/senteval/senteval_data/",
+    "keras": "https://storage.googleapis.com/download.tensorflow.org/data/",
     "squad": "https://rajpurkar.github.io/SQuAD-explorer/dataset/",
     "swag": "https://raw.githubusercontent.com/rowanz/swagaf/master/data/",
     "wnut": "https://raw.githubusercontent.com/leondz/"
@@ -57,7 +64,12 @@ wnut17 dev wnut wnut17/emerging.dev.conll 114749
     e053b752b8155113ca66e7db08af5f2f5f43ab993694e4774f1ec5bad42312d8
 wnut17 test wnut wnut17/emerging.test.annotated 192425
     2aa79b764e56ec9264a1b30fdd9b70195bd00ff400b62edd8f399d5f13c178f0
+spa_eng every keras spa-eng.zip 2638744
+    6ec60e212f812ee3430f7568ea6f33b6fb080e32193c5952e8da0ee8ba45574c
 """
+
+# Archives whose checksum above is that of a file inside.
+MEMBERS = {"spa-eng.zip": "spa-eng/spa.txt"}
 
 # What to do where there is no download.
 ADVICE = {
@@ -83,6 +95,7 @@ def downloads_of(name: str, split: str) -> list[Download]:
             sha256=sha256,
             size=int(size),
             place=place,
+            member=MEMBERS.get(place),
         )
         for owner, part, address, place, size, sha256 in rows
         if owner == name and part in (split, "every")

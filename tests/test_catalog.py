@@ -160,6 +160,14 @@ OFFICIAL = {
             "tags": [["B-creative-work", "O"], ["O"]],
         },
     ),
+    "spa_eng": (
+        {split: f"spa_eng/{split}.tsv" for split in ("train", "dev", "test")},
+        rows(("Who left?", "¿Quién se fue?"), ("No, I stayed.", "No, yo no.")),
+        {
+            "source": ["Who left?", "No, I stayed."],
+            "target": ["¿Quién se fue?", "No, yo no."],
+        },
+    ),
 }
 SPLITS = [(name, split) for name in OFFICIAL for split in OFFICIAL[name][0]]
 ENDS = {"swag": "csv", "conll2003": "txt", "wnut17": "txt"}
@@ -249,6 +257,14 @@ def test_the_corpus_of_mrpc(ids, tmp_path):
     train = {"text": ["a", "e"], "text_pair": ["b", "f"], "label": [1, 1]}
     assert load_dataset("mrpc", "dev", tmp_path) == dev
     assert load_dataset("mrpc", "train", tmp_path) == train
+
+
+@pytest.mark.parametrize("packing", ["", ".xz"])
+def test_translations_with_names_of_columns(packing, tmp_path):
+    files, text, expected = OFFICIAL["spa_eng"]
+    named = rows(("english", "spanish")) + text
+    write(tmp_path / (files["dev"] + packing), named)
+    assert load_dataset("spa_eng", "dev", tmp_path) == expected
 
 
 def test_damaged_lines_of_qqp_are_named(tmp_path):

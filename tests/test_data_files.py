@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bertbook.data_files import DataFile, checked_columns
+from bertbook.data_files import DataFile, checked_columns, kept_rows
 from tests.set_files import write, write_archive
 
 # U+2028, U+0085, a form feed and a lone carriage return end no line.
@@ -44,6 +44,12 @@ def test_what_is_not_there(tmp_path):
 def test_a_mark_is_text_in_a_later_line(tmp_path):
     file = DataFile(write(tmp_path / "a", "one\n\ufefftwo"))
     assert list(file.lines()) == ["one\n", "\ufefftwo"]
+
+
+def test_rows_that_are_kept():
+    table = {"text": ["a", "b", "c"], "label": [0, 1, 2]}
+    kept = kept_rows(table, (label != 1 for label in table["label"]))
+    assert kept == {"text": ["a", "c"], "label": [0, 2]}
 
 
 # Error.

@@ -66,6 +66,8 @@ SAMPLES = {
     ("tags", "dev"): ({"tokens", "tags"}, 100),
     ("choices", "train"): ({"text", "choices", "label"}, 40),
     ("choices", "dev"): ({"text", "choices", "label"}, 20),
+    ("translation", "train"): ({"source", "target"}, 520),
+    ("translation", "dev"): ({"source", "target"}, 100),
 }
 
 
@@ -97,6 +99,10 @@ def test_what_samples_hold(cache):
     tags = load_dataset("tags")
     for tokens, of_them in zip(tags["tokens"], tags["tags"], strict=True):
         assert len(tokens) == len(of_them) > 0
+    pairs = load_dataset("translation")
+    asked = [text.endswith("?") for text in pairs["source"]]
+    assert asked == [text.endswith("?") for text in pairs["target"]]
+    assert sum(text.startswith("¿") for text in pairs["target"]) > 10
 
 
 def test_the_folder_is_that_of_the_call_or_of_the_environment(
@@ -285,7 +291,8 @@ def test_a_broken_file_is_named_with_its_line(cache, tmp_path):
 
 # Published numbers of rows: GLUE (Wang et al., 2019) as its files have them,
 # Rajpurkar et al. (2016, 2018), Tjong Kim Sang and De Meulder (2003) without
-# the marks of documents, Derczynski et al. (2017), Zellers et al. (2018).
+# the marks of documents, Derczynski et al. (2017), Zellers et al. (2018). The
+# numbers of `spa_eng` are ours, of the edition of April 2018.
 COUNTS = {
     "sst2": {"train": 67_349, "dev": 872},
     "cola": {"train": 8_551, "dev": 1_043},
@@ -305,6 +312,7 @@ COUNTS = {
     "squad_v2": {"train": 130_319, "dev": 11_873},
     "conll2003": {"train": 14_041, "dev": 3_250, "test": 3_453},
     "wnut17": {"train": 3_394, "dev": 1_009, "test": 1_287},
+    "spa_eng": {"train": 112_371, "dev": 2_338, "test": 2_280},
 }
 # A folder may hold a part of these, as its own page says.
 PARTS = {
@@ -347,6 +355,9 @@ def test_real_sets(real):
         assert len(set(data["id"])) == len(data["id"])
     if "text" in data:
         assert all(isinstance(text, str) for text in data["text"])
+    if "target" in data:
+        assert all(data["source"])
+        assert all(data["target"])
     if "label" in data and name != "stsb":
         assert set(data["label"]) == known_labels(name)
 

@@ -1,7 +1,9 @@
 """Downloads, from a server on this machine."""
 
 import hashlib
+import io
 import threading
+import zipfile
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -13,6 +15,7 @@ from bertbook.downloads import Download, Progress, cache_folder, fetch
 
 CONTENT = bytes(range(256)) * 4_001  # more than one chunk
 assert len(CONTENT) > 2 * downloads.CHUNK
+TEXT = b"one\tuno\n" * 997
 
 
 class Server(ThreadingHTTPServer):
@@ -74,6 +77,22 @@ def download(server, content=CONTENT):
         size=len(content),
         place="set/a.zip",
     )
+
+
+def zipped(level, text=TEXT, name="set/a.txt"):
+    """An archive; the same file may be packed in more than one way."""
+    content = io.BytesIO()
+    method = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
+    with zipfile.ZipFile(content, "w", method, compresslevel=level) as archive:
+        archive.writestr(name, text)
+    return content.getvalue()
+
+
+def of_member(server, content):
+    """A download whose checksum is that of the file inside."""
+    sha256 = hashlib.sha256(TEXT).hexdigest()
+    url = server.url("a.zip")
+    return Download(url, sha256, len(content), "set/a.zip", "set/a.txt")
 
 
 def names(folder):
@@ -141,7 +160,42 @@ def test_between_tries_we_wait(server, tmp_path, monkeypatch):
     assert waited == [0.5, 2.0]
 
 
+@pytest.mark.parametrize("level", [0, 1, 9])
+def test_the_checksum_of_a_file_inside(level, server, tmp_path, monkeypatch):
+    content = zipped(level)
+    monkeypatch.setitem(globals(), "CONTENT", content)
+    wanted = of_member(server, content)
+    path = fetch(wanted, tmp_path)
+    assert path.read_bytes() == content
+    assert fetch(wanted, tmp_path) == path
+    assert server.asked == ["/a.zip"]
+    path.write_bytes(content[:-1])  # the end of an archive lists its files
+    assert fetch(wanted, tmp_path).read_bytes() == content
+    assert len(server.asked) == 2
+
+
 # Error.
+
+
+@pytest.mark.parametrize(
+    ("content", "received"),
+    [
+        (zipped(1, TEXT[::-1]), hashlib.sha256(TEXT[::-1]).hexdigest()),
+        (zipped(1, name="a.txt"), "no file set/a.txt"),
+        (zipped(1)[:-1], "a damaged archive"),
+        (TEXT, "a damaged archive"),
+    ],
+    ids=["other", "elsewhere", "damaged", "none"],
+)
+def test_another_file_inside_than_the_published_one(
+    content, received, server, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(globals(), "CONTENT", content)
+    wanted = of_member(server, content)
+    with pytest.raises(ValueError, match="The SHA-256 of set/a.txt in") as e:
+        fetch(wanted, tmp_path)
+    assert f"Received: {received}" in str(e.value)
+    assert names(tmp_path) == ["a.zip.wrong-checksum"]
 
 
 @pytest.mark.parametrize("answer", ["broken", "chunks"])

@@ -1,13 +1,17 @@
-"""The samples for the four task types: as many as promised, none alike."""
+"""The samples for each kind of task: as many as promised, none alike."""
 
 import csv
 import itertools
 import json
 import re
+import unicodedata
 from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from bertbook.datasets import load_dataset
+from bertbook.tokenizer import Tokenizer
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "samples"
 PARTS = ("train", "dev")
@@ -65,6 +69,9 @@ def texts(name):
         "choices": lambda part: [
             row["sent1"] for row in read_choices(part("csv"))
         ],
+        "translation": lambda part: [
+            row["english"] for row in read_table(part("tsv"))
+        ],
     }[name]
     return [
         text
@@ -79,7 +86,7 @@ def words(text):
     return re.findall(r"[\w']+", text.lower())
 
 
-ALL = ("opinions", "pairs", "questions", "tags", "choices")
+ALL = ("opinions", "pairs", "questions", "tags", "choices", "translation")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -160,3 +167,82 @@ def test_choices():
             assert row["startphrase"] == f"{row['sent1']} {row['sent2']}"
             endings = {row[f"ending{number}"] for number in range(4)}
             assert len(endings) == 4
+
+
+# Translation.
+
+LANGUAGES = ("english", "spanish")
+# The example of "Dissecting BERT Appendix: The Decoder", without its marks.
+EXAMPLE = {"english": "hello how are you", "spanish": "hola cómo estás"}
+
+
+def translations(part):
+    return read_table(SAMPLES / "translation" / f"{part}.tsv")
+
+
+def test_translation():
+    rows = {part: translations(part) for part in PARTS}
+    assert {part: len(rows[part]) for part in PARTS} == {
+        "train": 520,
+        "dev": 100,
+    }
+    both = rows["train"] + rows["dev"]
+    for language in LANGUAGES:
+        sentences = [" ".join(words(row[language])) for row in both]
+        assert len(set(sentences)) == len(both), "a sentence stands twice"
+    lengths = [len(words(row["english"])) for row in both]
+    assert (min(lengths), max(lengths)) == (3, 18)
+
+
+def test_what_a_translation_is_made_of():
+    """Every English word of dev can be learned, and there are few words."""
+    known = {
+        word for row in translations("train") for word in words(row["english"])
+    }
+    for row in translations("dev"):
+        assert set(words(row["english"])) <= known, row
+    assert 800 < len(known) < 900
+
+
+def test_the_marks_of_a_translation():
+    for row in translations("train") + translations("dev"):
+        english, spanish = (row[language] for language in LANGUAGES)
+        assert english[-1] == spanish[-1]
+        for opening, closing in ("¿?", "¡!"):
+            assert spanish.count(opening) == spanish.count(closing), row
+            assert english.count(closing) == spanish.count(closing), row
+        assert unicodedata.is_normalized("NFC", spanish)
+        assert re.fullmatch(r"[A-Za-z ,.?!']+", english), row
+        assert re.fullmatch(r"[A-Za-zÁÉÍÓÚáéíóúüñ ,.?!¿¡]+", spanish), row
+
+
+def test_the_example_is_not_there_but_its_words_are():
+    for language in LANGUAGES:
+        known = Counter()
+        for row in translations("train") + translations("dev"):
+            found = words(row[language])
+            assert " ".join(found) != EXAMPLE[language]
+            known.update(found)
+        for word in EXAMPLE[language].split():
+            assert known[word] >= 4, word
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_a_trained_vocabulary_holds_every_translation(language, lowercase):
+    lines = [row[language] for row in translations("train")]
+    tokenizer = Tokenizer.train(lines, vocab_size=500, lowercase=lowercase)
+    for row in translations("dev"):
+        assert "[UNK]" not in tokenizer.encode(row[language]).tokens, row
+
+
+@pytest.mark.slow
+def test_no_translation_is_that_of_a_public_set(shared_data):
+    public = {
+        " ".join(words(text))
+        for split in ("train", "dev", "test")
+        for text in load_dataset("spa_eng", split, shared_data)["source"]
+    }
+    for row in translations("train") + translations("dev"):
+        found = words(row["english"])
+        assert len(found) < 5 or " ".join(found) not in public, row

@@ -30,12 +30,25 @@ def test_every_line_is_used():
         for name, split in SPLITS
         for one in downloads_of(name, split)
     }
-    assert len(used) == len(PUBLISHED.strip().splitlines()) / 2 == 18
+    assert len(used) == len(PUBLISHED.strip().splitlines()) / 2 == 19
 
 
 def test_mrpc_needs_two_files():
     places = [one.place for one in downloads_of("mrpc", "dev")]
     assert places == ["MRPC/msr_paraphrase_train.txt", "MRPC/mrpc_dev_ids.tsv"]
+
+
+def test_the_checksum_of_an_archive_or_of_the_file_inside():
+    members = {
+        (name, one.member)
+        for name, split in SPLITS
+        for one in downloads_of(name, split)
+    }
+    assert ("spa_eng", "spa-eng/spa.txt") in members
+    assert {name for name, member in members if member} == {"spa_eng"}
+    (one,) = downloads_of("spa_eng", "test")
+    assert SETS["spa_eng"].archives == (one.place,)
+    assert one.member in SETS["spa_eng"].files["test"]
 
 
 def test_a_name_that_is_none_has_no_downloads():

@@ -32,7 +32,7 @@ def test_wheel_holds_what_ships(names):
     shipped = {
         f"bertbook/_data/{name}"
         for name in checksums.measured()
-        if name.startswith(("models/", "runs/", "samples/"))
+        if name.startswith(("models/", "runs/", "samples/", "splits/"))
         or name == "README.md"
     }
     assert {n for n in names if n.startswith("bertbook/_data/")} == shipped
