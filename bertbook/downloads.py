@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import pooch
-
 from bertbook.data_files import DAMAGES
 
 WAITS = (1.0, 4.0)  # seconds before the second and the third try
@@ -83,6 +81,8 @@ class Progress:
 
 def cache_folder() -> Path:
     """Returns the folder of downloads: the system's cache for this package."""
+    import pooch  # late: it prints a warning in Jupyter
+
     return Path(pooch.os_cache("bertbook")).expanduser() / "datasets"
 
 
@@ -128,6 +128,8 @@ def fetch(download: Download, folder: Path | None = None) -> Path:
 
 def _digest(path: Path, member: str | None) -> str:
     """Returns the SHA-256 of a file, or of a file inside of an archive."""
+    import pooch
+
     if member is None:
         return pooch.file_hash(str(path))
     try:
@@ -141,6 +143,7 @@ def _digest(path: Path, member: str | None) -> str:
 
 def _transfer(download: Download, part: Path) -> None:
     """Writes what an address gives; begins again where the transfer breaks."""
+    import pooch
     import requests
 
     host = urlsplit(download.url).netloc
