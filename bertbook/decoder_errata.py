@@ -71,7 +71,7 @@ def shift_right(tokens):
     DECODER,
     "60_decoder",
     says="como looks at como with the weight 1.12e-39",
-    right="with 1: the row would sum to nothing otherwise",
+    right="with the weight 1; as printed, the row would sum to almost nothing",
     value=1.0,
     said=1.12e-39,
 )
@@ -87,7 +87,7 @@ def como_at_como():
     says="0.99, 0.92, 0.07 and 5e-4",
     right="the digits are cut off",
     value={
-        ", at <SS>": 1.0,
+        "comma at <SS>": 1.0,
         "? at como": 0.9249,
         "? at estás": 0.07457,
         "? at ?": 0.0005014,

@@ -107,11 +107,11 @@ def agrees(found: Any, value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Returns a value as text: four digits, grouped thousands, yes and no."""
+    """Returns a value as text: five digits, grouped thousands, yes and no."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.5g}"
     return str(value)

@@ -99,13 +99,13 @@ d_v | EFDv | the same, of values | H | head_size
 # Symbol, texts, meaning, ours, shape. {l} is the number of a layer.
 _TENSORS = """
 I | F | ids of a text | input_ids | S
-E[i] | EN | row of the token table | embeddings/token/embeddings | V D
+E[i] | EN | token table, by its row | embeddings/token/embeddings | V D
 W_T | F | token table | embeddings/token/embeddings | V D
 W_P | F | position table | embeddings/position/table | S* D
 T | F | token vectors | token vectors | S D
 Z | EN | the same | token vectors | S D
 w_1 … w_5 | N | the same, of five words | token vectors | S D
-P, PE | EN | waves of the positions | embeddings.sinusoids | S D
+P, p_i,j, PE | EN | waves of the positions | embeddings.sinusoids | S D
 X, Z_0 | EFN | what goes into the first block | hidden_states[0] | S D
 E_1 … E_N | N | the same, in figures | hidden_states[0] | S D
 Z_l | F | what layer l gives | hidden_states[l] | S D
@@ -147,6 +147,7 @@ _OTHERS = """
 i | E | place of a token | the row, from 0
 j | E | column of a vector | the column, from 0
 pos | N | place of a token | the row, from 0
+t | N | step of a text that is written | the row, from 0
 i | N | pair of columns, 2i and 2i + 1 | columns // 2
 i | EDN | number of a head | the second axis, N
 h | F | number of a head | the second axis, N
@@ -154,7 +155,7 @@ l | F | number of a layer, from 1 | block_{l}, from 0
 x | EDN | one row that goes into a part | a row of hidden
 Sublayer | EN | attention, or feed-forward | attention, feed_forward
 f | N | a function around the norm | none
-a_i, h_i | N | a number before the norm, and after it | a column
+a_i, h_i | N | a number before the norm, and after it | one of D numbers
 R | N | what an earlier block gives | hidden_states[l]
 Trm | N | one block, in figures | EncoderBlock
 Phi | N | normal distribution function | activation("gelu")

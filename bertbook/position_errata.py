@@ -206,7 +206,7 @@ def what_i_counts():
     says="the figure of the position matrix has no exponents",
     right="the exponents are 0, 0, 2, 2 and so on, over D. Without them the "
     "matrix has two columns, again and again",
-    value={"different columns of eight": 8},
+    value={"different columns, width 8": 8},
     said=(2,),
 )
 def different_columns():

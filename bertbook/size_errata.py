@@ -123,8 +123,8 @@ def short_text():
     "22_forward_pass",
     says="the matrices that it lists",
     right="with a vocabulary of 30,522 pieces they come to less than "
-    "BERT-base has; the difference is what the notes above and the pooler's "
-    "bias list",
+    "BERT-base has. The difference is what the entries 21 to 25 count, "
+    "without the classifier",
     value={
         "as listed": 102_326_784,
         "BERT-base": 109_482_240,

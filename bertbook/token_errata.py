@@ -149,7 +149,10 @@ def tokens_of_the_greeting():
     right="in that inner layer a mask is added to the scores, and 0 hides "
     "nothing. In the public interface 1 means see, 0 means hide. The lengths "
     "are those of these sentences",
-    value={"adding zeros changes": False, "a mask of zeros changes": True},
+    value={
+        "adding zeros changes the weights": False,
+        "a mask of zeros changes a vector": True,
+    },
     said=(False, False),
 )
 def masks_of_zeros():

@@ -71,7 +71,7 @@ def logits_of_a_classifier():
     said=(0.15, 1.0, 0.0, 0.0),
 )
 def shares_of_masking():
-    """Masks 300 rows of 400 tokens, and counts."""
+    """Masks drawn rows, and counts."""
     pieces = Pieces.of(Tokenizer.from_pretrained("mini"))
     rng = np.random.default_rng(0)
     before = rng.choice(pieces.ordinary, size=(300, 400))
