@@ -1,0 +1,236 @@
+"""The texts that the book reads closely, and every work that it cites.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+from typing import NamedTuple
+
+# Keys of the five texts.
+ENCODER, FORWARD, LAYER, DECODER, NOTES = (
+    "encoder",
+    "forward pass",
+    "encoder layer",
+    "decoder",
+    "lecture notes",
+)
+
+
+class Text(NamedTuple):
+    """One of the five texts; empty where it names no author or year."""
+
+    authors: str
+    title: str
+    year: str
+    kind: str
+
+
+SOURCES = {
+    ENCODER: Text(
+        "Romero Calvo and Ingham",
+        "Dissecting BERT Part 1: The Encoder",
+        "2018",
+        "article",
+    ),
+    FORWARD: Text("", "BERT-base Transformer forward pass", "", "formulas"),
+    LAYER: Text("", "BERT Encoder Layer", "", "course page with code"),
+    DECODER: Text(
+        "Romero Calvo and Ingham",
+        "Dissecting BERT Appendix: The Decoder",
+        "2018",
+        "article",
+    ),
+    NOTES: Text(
+        "Fahim and Khan",
+        "Lecture notes on BERT",
+        "2021",
+        "University of Dhaka; the title page says `Topic: BERT`",
+    ),
+}
+
+
+def cite(key: str) -> str:
+    """Returns author, where one is named, and title of one of the texts."""
+    text = SOURCES[key]
+    return ", ".join(part for part in (text.authors, text.title) if part)
+
+
+class Reference(NamedTuple):
+    """A published work.
+
+    Attributes:
+        authors: As the book cites them, or all of them.
+        year: Of the version that is cited.
+        title: Without a final period.
+        where: Journal, meeting, or arXiv number.
+        first: Month in which it appeared first, where the order matters.
+        cited_by: Keys of the texts in `SOURCES` that refer to it.
+        chapters: Where the book treats its subject.
+    """
+
+    authors: str
+    year: int
+    title: str
+    where: str
+    first: str = ""
+    cited_by: tuple[str, ...] = ()
+    chapters: tuple[str, ...] = ()
+
+
+ARTICLES = ENCODER, DECODER
+# Each work that one of the five texts refers to.
+OF_THE_SOURCES = (
+    Reference(
+        "Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser and "
+        "Polosukhin", 2017, "Attention Is All You Need", "arXiv:1706.03762",
+        "2017-06", (ENCODER, LAYER, DECODER, NOTES),
+        ("20_attention", "21_encoder", "60_decoder"),
+    ),
+    Reference(
+        "Devlin, Chang, Lee and Toutanova", 2019, "BERT: Pre-training of Deep "
+        "Bidirectional Transformers for Language Understanding",
+        "arXiv:1810.04805", "2018-10", (*ARTICLES, NOTES),
+        ("22_forward_pass", "30_masked_words", "31_next_sentence",
+         "32_pretraining", "40_one_sentence"),
+    ),
+    Reference(
+        "Rush, Nguyen and Klein", 2018, "The Annotated Transformer",
+        "nlp.seas.harvard.edu", "", ARTICLES, ("60_decoder", "61_translation"),
+    ),
+    Reference(
+        "Howard and Ruder", 2018, "Universal Language Model Fine-tuning for "
+        "Text Classification", "arXiv:1801.06146", "2018-01",
+        (*ARTICLES, NOTES), ("40_one_sentence", "62_lineage"),
+    ),
+    Reference(
+        "Radford, Narasimhan, Salimans and Sutskever", 2018, "Improving "
+        "Language Understanding by Generative Pre-Training", "OpenAI",
+        "2018-06", ARTICLES, ("62_lineage",),
+    ),
+    Reference(
+        "Radford, Wu, Child, Luan, Amodei and Sutskever", 2019, "Language "
+        "Models are Unsupervised Multitask Learners", "OpenAI", "2019-02",
+        (NOTES,), ("62_lineage",),
+    ),
+    Reference(
+        "Peters, Neumann, Iyyer, Gardner, Clark, Lee and Zettlemoyer", 2018,
+        "Deep contextualized word representations", "arXiv:1802.05365",
+        "2018-02", (NOTES,), ("62_lineage",),
+    ),
+    Reference(
+        "Schuster and Paliwal", 1997, "Bidirectional Recurrent Neural "
+        "Networks", "IEEE Transactions on Signal Processing 45", "",
+        (NOTES,), ("62_lineage",),
+    ),
+    Reference(
+        "Wu et al.", 2016, "Google's Neural Machine Translation System: "
+        "Bridging the Gap between Human and Machine Translation",
+        "arXiv:1609.08144", "2016-09", (NOTES,), ("11_vocabulary",),
+    ),
+)  # fmt: skip
+# What chapters and docstrings cite beyond those, by name.
+_FURTHER = """
+Akbik, Blythe and Vollgraf | 2018 | COLING
+    Contextual String Embeddings for Sequence Labeling
+Ba, Kiros and Hinton | 2016 | arXiv:1607.06450
+    Layer Normalization
+Bahdanau, Cho and Bengio | 2015 | arXiv:1409.0473
+    Neural Machine Translation by Jointly Learning to Align and Translate
+Brunner et al. | 2020 | arXiv:1908.04211
+    On Identifiability in Transformers
+Clark, Khandelwal, Levy and Manning | 2019 | arXiv:1906.04341
+    What Does BERT Look At? An Analysis of BERT's Attention
+Dao, Fu, Ermon, Rudra and Ré | 2022 | arXiv:2205.14135
+    FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness
+Dong, Cordonnier and Loukas | 2021 | arXiv:2103.03404
+    Attention is not all you need: pure attention loses rank doubly
+    exponentially with depth
+Gururangan et al. | 2018 | arXiv:1803.02324
+    Annotation Artifacts in Natural Language Inference Data
+Gururangan et al. | 2020 | arXiv:2004.10964
+    Don't Stop Pretraining: Adapt Language Models to Domains and Tasks
+Hendrycks and Gimpel | 2016 | arXiv:1606.08415
+    Gaussian Error Linear Units (GELUs)
+Hinton, Vinyals and Dean | 2015 | arXiv:1503.02531
+    Distilling the Knowledge in a Neural Network
+Jain and Wallace | 2019 | arXiv:1902.10186
+    Attention is not Explanation
+Jia and Liang | 2017 | arXiv:1707.07328
+    Adversarial Examples for Evaluating Reading Comprehension Systems
+Joshi et al. | 2020 | arXiv:1907.10529
+    SpanBERT: Improving Pre-training by Representing and Predicting Spans
+Kingma and Ba | 2015 | arXiv:1412.6980
+    Adam: A Method for Stochastic Optimization
+Krell, Kosec, Perez and Fitzgibbon | 2021 | arXiv:2107.02027
+    Efficient Sequence Packing without Cross-contamination: Accelerating Large
+    Language Models without Impacting Performance
+Lan et al. | 2020 | arXiv:1909.11942
+    ALBERT: A Lite BERT for Self-supervised Learning of Language
+    Representations
+Liu et al. | 2019 | arXiv:1907.11692
+    RoBERTa: A Robustly Optimized BERT Pretraining Approach
+Loshchilov and Hutter | 2019 | arXiv:1711.05101
+    Decoupled Weight Decay Regularization
+Matthews | 1975 | Biochimica et Biophysica Acta 405
+    Comparison of the predicted and observed secondary structure of T4 phage
+    lysozyme
+Michel, Levy and Neubig | 2019 | arXiv:1905.10650
+    Are Sixteen Heads Really Better than One?
+Ney, Essen and Kneser | 1994 | Computer Speech and Language 8
+    On structuring probabilistic dependences in stochastic language modelling
+Papineni, Roukos, Ward and Zhu | 2002 | ACL
+    BLEU: a Method for Automatic Evaluation of Machine Translation
+Popović | 2015 | WMT
+    chrF: character n-gram F-score for automatic MT evaluation
+Post | 2018 | arXiv:1804.08771
+    A Call for Clarity in Reporting BLEU Scores
+Rajpurkar, Zhang, Lopyrev and Liang | 2016 | arXiv:1606.05250
+    SQuAD: 100,000+ Questions for Machine Comprehension of Text
+Rajpurkar, Jia and Liang | 2018 | arXiv:1806.03822
+    Know What You Don't Know: Unanswerable Questions for SQuAD
+Reimers and Gurevych | 2019 | arXiv:1908.10084
+    Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks
+Schuster and Nakajima | 2012 | ICASSP
+    Japanese and Korean Voice Search
+Sennrich, Haddow and Birch | 2016 | arXiv:1508.07909
+    Neural Machine Translation of Rare Words with Subword Units
+Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov | 2014 | JMLR 15
+    Dropout: A Simple Way to Prevent Neural Networks from Overfitting
+Sun et al. | 2019 | arXiv:1904.09223
+    ERNIE: Enhanced Representation through Knowledge Integration
+Sun et al. | 2020 | arXiv:1907.12412
+    ERNIE 2.0: A Continual Pre-training Framework for Language Understanding
+Taylor | 1953 | Journalism Quarterly 30
+    "Cloze Procedure": A New Tool for Measuring Readability
+Tenney, Das and Pavlick | 2019 | arXiv:1905.05950
+    BERT Rediscovers the Classical NLP Pipeline
+Tjong Kim Sang and De Meulder | 2003 | CoNLL
+    Introduction to the CoNLL-2003 Shared Task: Language-Independent Named
+    Entity Recognition
+Trockman and Kolter | 2023 | arXiv:2305.09828
+    Mimetic Initialization of Self-Attention Layers
+Turc, Chang, Lee and Toutanova | 2019 | arXiv:1908.08962
+    Well-Read Students Learn Better: On the Importance of Pre-training Compact
+    Models
+Wettig, Gao, Zhong and Chen | 2023 | arXiv:2202.08005
+    Should You Mask 15% in Masked Language Modeling?
+Wiegreffe and Pinter | 2019 | arXiv:1908.04626
+    Attention is not not Explanation
+Xiong et al. | 2020 | arXiv:2002.04745
+    On Layer Normalization in the Transformer Architecture
+Zhang et al. | 2019 | arXiv:1905.07129
+    ERNIE: Enhanced Language Representation with Informative Entities
+"""
+
+
+def further() -> tuple[Reference, ...]:
+    """Returns the works that the book cites beyond those of the five texts."""
+    found: list[Reference] = []
+    for line in _FURTHER.strip().split("\n"):
+        if line.startswith(" "):
+            last = found.pop()
+            title = f"{last.title} {line.strip()}".strip()
+            found.append(last._replace(title=title))
+        else:
+            authors, year, where = line.split(" | ")
+            found.append(Reference(authors, int(year), "", where))
+    return tuple(found)

@@ -1,0 +1,140 @@
+"""The legend, and the symbols of the five texts."""
+
+import inspect
+import re
+from dataclasses import fields
+
+import pytest
+
+import bertbook as bb
+from bertbook import notation
+from bertbook.config import BertConfig
+from bertbook.names import encoder_shapes
+from bertbook.references import SOURCES
+
+CONFIG = BertConfig(
+    vocab_size=53,
+    hidden_size=28,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    intermediate_size=40,
+    max_position_embeddings=17,
+)
+SIZES = {
+    "S": 11,
+    "S*": CONFIG.max_position_embeddings,
+    "T": 5,
+    "D": CONFIG.hidden_size,
+    "H": CONFIG.head_size,
+    "F": CONFIG.intermediate_size,
+    "V": CONFIG.vocab_size,
+}
+# Names that the texts use for sizes, each in the table.
+NAMES = (
+    "emb_dim input_length target_length hidden_dim vocab_size d_model d_F "
+    "d_ffnn H L N A d_k d_q d_v h n_heads n_layers d"
+)
+ENTRIES = (*notation.sizes(), *notation.tensors(), *notation.others())
+WEIGHTS = [
+    entry
+    for entry in notation.tensors()
+    if entry.ours.startswith(("block_", "embeddings/", "pooler/"))
+]
+
+
+def known_fields():
+    properties = inspect.getmembers(
+        BertConfig, lambda member: isinstance(member, property)
+    )
+    return {f.name for f in fields(BertConfig)} | {n for n, _ in properties}
+
+
+def test_every_field_exists():
+    named = {entry.field for entry in (*notation.LEGEND, *ENTRIES)} - {""}
+    assert named - known_fields() == set()
+
+
+def test_the_legend_is_that_of_the_package():
+    """Letter and meaning stand in the package's docstring, and no other."""
+    found = re.findall(r"\b([A-Z]) ([a-z][a-z -]+)", bb.__doc__)
+    legend = {letter: meaning.strip() for letter, meaning in found}
+    assert legend == {e.letter: e.meaning for e in notation.LEGEND}
+
+
+def test_the_fields_of_the_legend_are_those_of_the_package():
+    for entry in notation.LEGEND:
+        if f"(`{entry.field}`)" in bb.__doc__:
+            assert re.search(
+                rf"\b{entry.letter} [^(]*\(`{entry.field}`\)", bb.__doc__
+            )
+    held = [e for e in notation.LEGEND if f"(`{e.field}`)" in bb.__doc__]
+    assert [entry.letter for entry in held] == ["D", "N", "F", "L"]
+
+
+def test_every_symbol_for_a_size_is_there():
+    symbols = {entry.symbol for entry in notation.sizes()}
+    assert set(NAMES.split()) - symbols == set()
+
+
+def test_a_size_has_the_field_of_its_letter():
+    letters = {entry.letter: entry.field for entry in notation.LEGEND}
+    letters["S*"] = "max_position_embeddings"
+    for entry in notation.sizes():
+        assert entry.field in (letters[entry.ours], "")
+
+
+@pytest.mark.parametrize("entry", WEIGHTS, ids=lambda entry: entry.symbol)
+def test_weights_have_the_name_and_shape_of_ours(entry):
+    """Matrices of a head are columns of the one that all heads share."""
+    shapes = encoder_shapes(CONFIG)
+    shape = list(notation.shape_of(entry, SIZES))
+    if entry.shape.endswith("H"):
+        shape[-1] *= CONFIG.num_attention_heads
+    assert tuple(shape) == shapes[entry.ours.format(l=2)]
+
+
+def test_there_are_weights_of_every_kind():
+    kinds = {entry.ours.split("/", 1)[1] for entry in WEIGHTS}
+    assert len(kinds) == 13
+
+
+def test_texts_are_known_and_each_has_symbols():
+    papers = {notation.TRANSFORMER, notation.BERT}
+    found = {source for entry in ENTRIES for source in entry.sources}
+    assert found == set(SOURCES) | papers
+    for sources, theirs, ours in notation.words():
+        assert set(sources) <= set(SOURCES)
+        assert theirs != ours
+
+
+def test_no_symbol_stands_twice_for_one_text():
+    """But for those that a text itself uses twice."""
+    met = [
+        (symbol, source)
+        for entry in ENTRIES
+        for symbol in entry.symbol.split(", ")
+        for source in entry.sources
+    ]
+    twice = {pair for pair in met if met.count(pair) > 1}
+    assert {symbol for symbol, _ in twice} == {"i", "X"}
+
+
+def test_the_same_is_what_stands_above():
+    entry = next(e for e in notation.sizes() if e.symbol == "d_v")
+    assert entry.meaning == "width of one head, of values"
+    assert not any(notation.SAME in entry.meaning for entry in ENTRIES)
+
+
+def test_letters_with_several_meanings():
+    shared = notation.shared_letters()
+    assert {"N", "h", "X", "i", "A", "W_1"} <= set(shared)
+    assert {entry.ours for entry in shared["N"]} == {"L", "S"}
+    assert "d_k" not in shared
+    others = notation.other_meanings()
+    assert {"H", "N", "S", "T", "D", "K", "V"} <= set(others)
+    assert "M" not in others
+
+
+def test_a_shape_takes_its_letters():
+    entry = next(e for e in notation.tensors() if e.symbol == "W_P")
+    assert notation.shape_of(entry, SIZES) == (17, 28)
