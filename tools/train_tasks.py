@@ -34,7 +34,7 @@ class Plan:
     dataset: str
     rows: int
     epochs: int
-    learning_rate: float = 5e-4
+    learning_rate: float = 2e-4
     batch_size: int = 32
     max_length: int = 128
     shortest: int | None = None  # passages are cut to a length from here on
