@@ -73,7 +73,7 @@ def test_repeats_are_found_in_both_directions():
         weights = attend(encoder, ids, segments)[0, -1]
         for rows, columns in ((first, second), (second, first)):
             found += list(weights[rows].argmax(-1) == columns)
-    assert np.mean(found) > 0.9  # rare pieces have short vectors
+    assert np.mean(found) > 0.85  # rare pieces have short vectors
     before = attend(shipped(), ids, segments)[0]
     assert before[:, first, second].max() < 0.2, "no head did it before"
 
