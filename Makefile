@@ -2,7 +2,7 @@
 #
 #   make lab PYTHON=python3.12          choose the interpreter
 #   make lab LAB_FLAGS=--no-browser     on a machine without a screen
-#   make test WORKERS=4                 notebooks that run at the same time
+#   make test WORKERS=4                 tests that run at the same time
 
 SHELL := /bin/sh
 
@@ -51,7 +51,8 @@ STATIC_TESTS := tests/test_layers.py tests/test_import.py tests/test_data.py \
 
 NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 	-n $(WORKERS) --dist loadscope
-UNIT_TESTS := tests bertbook --ignore=tests/peers -m 'not slow'
+UNIT_TESTS := tests bertbook --ignore=tests/peers -m 'not slow' \
+	-n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-jax test-peers test-slow check notebooks quotes
 .PHONY: badges checksums bench python
@@ -116,6 +117,8 @@ bench: $(PEERS_STAMP) ## run the benchmarks, one after the other
 	KERAS_BACKEND=tensorflow $(PEERS_ENV)/bin/python benchmarks/encoder.py
 	KERAS_BACKEND=jax $(PEERS_ENV)/bin/python benchmarks/encoder.py
 	$(PEERS_ENV)/bin/python benchmarks/attention_paths.py
+	KERAS_BACKEND=tensorflow $(PEERS_ENV)/bin/python benchmarks/generation.py
+	KERAS_BACKEND=jax $(PEERS_ENV)/bin/python benchmarks/generation.py
 
 # Asked only where an environment is made: one that is there may be used.
 python:

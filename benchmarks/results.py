@@ -62,6 +62,7 @@ class Plan:
             parts.append(self.strategy)
         if self.start in SHIPPED:
             parts.append(f"{self.learning_rate:g}")
+            parts.append(f"{self.epochs}_epochs")
         if self.package != "bertbook":
             parts.append(self.package)
         return "_".join(parts)
@@ -94,6 +95,14 @@ CURVE = tuple(
     for start in SHIPPED
     for rate in rates[start]
 )
+# The same with fewer and with more steps: does a start buy more than steps?
+STEPS = tuple(
+    Plan(start, "opinions", epochs, rate, rows=400, seeds=10)
+    for epochs in (3, 10)
+    for start, rate in (
+        ("mini-sentences", 3e-4), ("scratch", 3e-4), ("mini", 1e-3),
+    )
+)  # fmt: skip
 FEW = (
     Plan("mini-sentences", "sst2", 8, 3e-4, rows=500, seeds=10),
     Plan("mini", "sst2", 8, 1e-3, rows=500, seeds=10),
@@ -116,7 +125,7 @@ COUNTED = tuple(
     Plan("bag of words", dataset, seeds=1)
     for dataset in ("sst2", "cola", "mrpc", "rte", "qnli")
 )
-RUNS = (*CURVE, *FEW, *ALIGNED, *WORDS, *COUNTED, *REAL, *SMALL)
+RUNS = (*CURVE, *STEPS, *FEW, *ALIGNED, *WORDS, *COUNTED, *REAL, *SMALL)
 LATER = ("cola", "rte", "qnli", "wnut17", "squad_v2")
 
 
@@ -189,9 +198,10 @@ def list_for_chapters():
             "rows": plan.rows,
             "strategy": plan.strategy,
             "learning_rate": plan.learning_rate,
+            "epochs": plan.epochs,
             "scores": [scores_by_epoch(result) for result in found],
         }
-        for plan in (*CURVE, *FEW, *ALIGNED, *WORDS)
+        for plan in (*CURVE, *STEPS, *FEW, *ALIGNED, *WORDS)
         if len(found := kept(plan)) == plan.seeds
     ]
 

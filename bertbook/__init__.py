@@ -25,14 +25,21 @@ _HOMES = {
     "BertForQuestionAnswering": "task_models",
     "BertForSequenceClassification": "task_models",
     "BertForTokenClassification": "task_models",
+    "CausalLM": "decoder",
+    "CausalLMConfig": "causal_config",
     "Encoding": "tokenizer",
+    "Seq2SeqConfig": "seq2seq_config",
+    "Seq2SeqTransformer": "seq2seq",
     "Tokenizer": "tokenizer",
     "attention_path": "encoder",
     "evaluate": "finetuning",
     "fill_mask": "cloze",
     "finetune": "finetuning",
+    "generate": "generation",
     "load_dataset": "datasets",
     "setup": "runtime",
+    "train_translation": "translation_runs",
+    "translate": "translation",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

@@ -58,7 +58,7 @@ def check_batch(batch: Mapping, config) -> None:
         _check_integers("position_ids", places, limit, field)
     for name in ("cls_positions", "masked_lm_positions"):
         if name in batch:
-            _check_places(name, np.asarray(batch[name]), ids)
+            check_places(name, np.asarray(batch[name]), ids)
 
 
 def to_fit(batch: Mapping) -> tuple[dict, Any, Any]:
@@ -219,8 +219,13 @@ def _check_same_shape(name, array, ids) -> None:
         )
 
 
-def _check_places(name, array, ids) -> None:
-    """Refuses columns of `input_ids` that do not exist."""
+def check_places(name: str, array: np.ndarray, ids: np.ndarray) -> None:
+    """Refuses columns of `input_ids` that do not exist.
+
+    Raises:
+        ValueError: `array` has another shape than `(B, M)`, or holds
+            something else than integers in [0, S).
+    """
     if array.ndim != 2 or len(array) != len(ids):
         raise ValueError(
             f"`{name}` must have shape ({len(ids)}, M), a row for each of "

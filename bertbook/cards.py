@@ -78,3 +78,38 @@ def write_task_card(
         "",
     ]
     (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+def write_translation_card(
+    folder: Path,
+    record: Mapping[str, Any],
+    facts: Mapping[str, int],
+    found: Mapping[str, float],
+) -> None:
+    """Writes README.md of a translator: its size, figures and recipe.
+
+    Args:
+        folder: The folder of the model.
+        record: What the run records of itself.
+        facts: How many `pairs` it learned from, and how many were `left_out`.
+        found: What it gives on dev.
+    """
+    config = record["config"]
+    figures = ", ".join(f"{name} {value}" for name, value in found.items())
+    decoder = config["num_decoder_layers"] or config["num_hidden_layers"]
+    lines = [
+        "# A translator trained with bertbook",
+        "",
+        f"{config['num_hidden_layers']} layers read and {decoder} write, width "
+        f"{config['hidden_size']}, {config['num_attention_heads']} heads, up "
+        f"to {config['max_position_embeddings']} tokens.",
+        "",
+        f"Trained on {facts['pairs']:,} pairs; {facts['left_out']:,} were too "
+        f"long. On dev: {figures or 'not measured'}.",
+        "",
+        "```json",
+        json.dumps(record["recipe"], indent=2),
+        "```",
+        "",
+    ]
+    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")

@@ -16,6 +16,7 @@ from bertbook import (
     masking,
     runtime,
     task_commands,
+    translation_commands,
 )
 from bertbook.tokenizer import Tokenizer
 
@@ -50,6 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
     convert.set_defaults(run=convert_model)
     add_pretrain(commands)
     task_commands.add_commands(commands)
+    translation_commands.add_commands(commands)
     return parser
 
 

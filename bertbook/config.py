@@ -4,16 +4,22 @@ Differences: none. Field names and meanings are the keys of the published
 `bert_config.json` and `config.json` files.
 """
 
-import json
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-# Spellings of the tanh form of GELU in published configs.
-GELU_TANH_NAMES = ("gelu_tanh", "gelu_new", "gelu_pytorch_tanh", "gelu_fast")
-HIDDEN_ACTS = ("gelu", "gelu_tanh", "relu")
+from bertbook.stored_config import (
+    GELU_TANH_NAMES,
+    StoredConfig,
+    check_blocks,
+    check_extra,
+    check_id,
+    check_model_type,
+    check_rates,
+    check_sizes,
+    split_known,
+    warn_of_unknown,
+)
 
 # L, D, N, F of the published sizes (Devlin et al., 2019; Turc et al., 2019).
 SIZES = {
@@ -37,7 +43,7 @@ SAME_COMPUTATION = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertConfig:
+class BertConfig(StoredConfig):
     """Everything needed to build one encoder; the defaults are BERT-Base.
 
     `extra` keeps keys of a config file that mean nothing to the computation,
@@ -50,6 +56,8 @@ class BertConfig:
 
     Source: Devlin et al. (2019), section 3.
     """
+
+    PUBLISHED = SIZES
 
     vocab_size: int = 30_522  # V
     hidden_size: int = 768  # D
@@ -69,48 +77,6 @@ class BertConfig:
         default_factory=dict, repr=False, hash=False
     )
 
-    @property
-    def head_size(self) -> int:
-        """Width of one attention head, H = D / N."""
-        return self.hidden_size // self.num_attention_heads
-
-    @classmethod
-    def named(cls, name: str, **overrides: Any) -> "BertConfig":
-        """Returns a published size, with other fields as keywords.
-
-        Args:
-            name: One of "tiny", "mini", "small", "medium", "base", "large".
-            **overrides: Fields to set, for example `vocab_size=8192`.
-
-        Raises:
-            ValueError: `name` is not a published size.
-        """
-        if name not in SIZES:
-            raise ValueError(
-                f"`name` must be one of {', '.join(SIZES)}. Received: {name!r}."
-            )
-        layers, width, heads, feed_forward = SIZES[name]
-        size = {
-            "num_hidden_layers": layers,
-            "hidden_size": width,
-            "num_attention_heads": heads,
-            "intermediate_size": feed_forward,
-        }
-        return cls(**{**size, **overrides})
-
-    @classmethod
-    def from_json(cls, path: str | Path) -> "BertConfig":
-        """Reads a `config.json` or `bert_config.json`.
-
-        Unknown keys are kept in `extra` and named once in a warning.
-
-        Raises:
-            FileNotFoundError: `path` is not a file.
-            ValueError: The file is not JSON, or a key in it asks for another
-                computation than BERT's.
-        """
-        return cls.from_dict(read_json(Path(path)), origin=str(path))
-
     @classmethod
     def from_dict(
         cls, values: Mapping[str, Any], origin: str = "config"
@@ -125,9 +91,7 @@ class BertConfig:
             ValueError: A key asks for another computation than BERT's.
         """
         _refuse_other_models(values, origin)
-        own = {f.name for f in fields(cls)} - {"extra"}
-        known = {k: v for k, v in values.items() if k in own}
-        extra = {k: v for k, v in values.items() if k not in own}
+        known, extra = split_known(cls, values)
         if known.get("hidden_act") in GELU_TANH_NAMES:
             known["hidden_act"] = "gelu_tanh"
         for key in ("id2label", "pad_token_id"):
@@ -138,13 +102,7 @@ class BertConfig:
                 int(k) if str(k).isdecimal() else k: v
                 for k, v in known["id2label"].items()
             }
-        unexpected = sorted(set(extra) - EXPECTED_EXTRA)
-        if unexpected:
-            warnings.warn(
-                f"{origin}: keys without a meaning here are kept in "
-                f"`config.extra`: {', '.join(unexpected)}.",
-                stacklevel=3,
-            )
+        warn_of_unknown(extra, EXPECTED_EXTRA, origin)
         return cls(**known, extra=extra)
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,46 +118,14 @@ class BertConfig:
             values["label2id"] = {v: k for k, v in self.id2label.items()}
         return {**extra, "model_type": "bert", **values}
 
-    def to_json(self, path: str | Path) -> None:
-        """Writes a `config.json` that this package and others read."""
-        text = json.dumps(self.to_dict(), indent=2, sort_keys=True)
-        Path(path).write_text(text + "\n", encoding="utf-8")
-
-    def replace(self, **changes: Any) -> "BertConfig":
-        """Returns a copy with some fields changed."""
-        return replace(self, **changes)
-
     def __post_init__(self) -> None:
-        for name in POSITIVE_SIZES:
-            value = getattr(self, name)
-            if not _is_integer(value) or value < 1:
-                raise ValueError(
-                    f"`{name}` must be an integer >= 1. Received: {value!r}."
-                )
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
-            value = getattr(self, name)
-            if not _is_number(value) or not 0.0 <= value < 1.0:
-                raise ValueError(
-                    f"`{name}` must be in [0, 1). Received: {value!r}."
-                )
-        for name in ("initializer_range", "layer_norm_eps"):
-            value = getattr(self, name)
-            if not _is_number(value) or not 0.0 < value < 1.0:
-                raise ValueError(
-                    f"`{name}` must be in (0, 1). Received: {value!r}."
-                )
-        _check_choices(self)
+        check_sizes(self, ["type_vocab_size"])
+        check_rates(self)
+        check_blocks(self)
+        check_id(self, "pad_token_id", self.vocab_size)
+        check_extra(self)
+        _check_labels(self)
 
-
-POSITIVE_SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-    "type_vocab_size",
-)
 
 # Keys that published configs carry and that say nothing about the computation.
 EXPECTED_EXTRA = {
@@ -214,32 +140,7 @@ EXPECTED_EXTRA = {
 }  # fmt: skip
 
 
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _check_choices(config: BertConfig) -> None:
-    """Checks the fields whose rule involves other values."""
-    if config.hidden_act not in HIDDEN_ACTS:
-        raise ValueError(
-            f"`hidden_act` must be one of {', '.join(HIDDEN_ACTS)}. "
-            f"Received: {config.hidden_act!r}."
-        )
-    if config.hidden_size % config.num_attention_heads:
-        raise ValueError(
-            "`hidden_size` must be a multiple of `num_attention_heads`. "
-            f"Received: {config.hidden_size} and {config.num_attention_heads}."
-        )
-    pad = config.pad_token_id
-    if not _is_integer(pad) or not 0 <= pad < config.vocab_size:
-        raise ValueError(
-            "`pad_token_id` must be an id of the vocabulary, in "
-            f"[0, {config.vocab_size}). Received: {pad!r}."
-        )
+def _check_labels(config: BertConfig) -> None:
     labels = config.id2label
     if labels is not None and not (
         isinstance(labels, Mapping) and set(labels) == set(range(len(labels)))
@@ -248,17 +149,11 @@ def _check_choices(config: BertConfig) -> None:
             "`id2label` must name the classes 0, 1, 2, ... without a gap. "
             f"Received: {labels!r}."
         )
-    if not isinstance(config.extra, Mapping):
-        raise ValueError(f"`extra` must be a dict. Received: {config.extra!r}.")
 
 
 def _refuse_other_models(values: Mapping[str, Any], origin: str) -> None:
     """Raises where a key asks for a computation that is not BERT's."""
-    model_type = values.get("model_type", "bert")
-    if model_type != "bert":
-        raise ValueError(
-            f"{origin}: `model_type` must be 'bert'. Received: {model_type!r}."
-        )
+    check_model_type(values, "bert", origin)
     for key, allowed in SAME_COMPUTATION.items():
         if values.get(key) not in allowed:
             raise ValueError(
@@ -271,19 +166,3 @@ def _refuse_other_models(values: Mapping[str, Any], origin: str) -> None:
             f"{origin}: `embedding_size` must equal `hidden_size`. "
             f"Received: {embedding_size} and {values.get('hidden_size')}."
         )
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON object, with the line in the message where it is damaged."""
-    if not path.is_file():
-        raise FileNotFoundError(f"No config file at {path}.")
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not valid JSON: {error}.") from error
-    if not isinstance(values, dict):
-        raise ValueError(
-            f"{path} must hold a JSON object. Received: "
-            f"{type(values).__name__}."
-        )
-    return values

@@ -19,9 +19,9 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bertbook.config import read_json
 from bertbook.data_files import DAMAGES, OPENERS
 from bertbook.sentences import split_sentences
+from bertbook.stored_config import read_json
 from bertbook.text_checks import check_text
 
 RECORD = "corpus.json"

@@ -7,12 +7,14 @@ Differences: none; this module has no counterpart in the paper.
 """
 
 import gzip
+import hashlib
 import io
 import itertools
+import json
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,3 +119,22 @@ def refuse_width(file: DataFile, number: int, width: int, found: int) -> None:
         f"{file}, line {number}: there must be {width} columns. "
         f"Received: {found}."
     )
+
+
+def hash_columns(data: Mapping[str, Any] | None) -> str | None:
+    """Returns a hash of columns, None for none.
+
+    Two runs on other data are two runs.
+    """
+    if data is None:
+        return None
+    columns = {name: list(column) for name, column in data.items()}
+    text = json.dumps(columns, sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Returns what JSON can hold, the same in every process."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)

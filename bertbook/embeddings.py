@@ -1,8 +1,10 @@
 """Ids to vectors: token + position + segment, then normalization.
 
 Differences: none. `SinusoidalPositions` is the 2017 Transformer's alternative
-to BERT's learned table.
+to BERT's learned table, and `ScaledEmbeddings` are its embeddings.
 """
+
+import math
 
 import numpy as np
 
@@ -43,15 +45,63 @@ class SinusoidalPositions(keras.layers.Layer):
     It is `sinusoids`, computed for whatever length comes.
     """
 
-    def call(self, vectors):
-        """Returns `vectors`, `(B, S, D)`, plus the table's first S rows."""
-        length, width = ops.shape(vectors)[1], vectors.shape[2]
+    def call(self, vectors, position_ids=None):
+        """Adds the first S rows of the table, or those that are named.
+
+        Args:
+            vectors: Float tensor of shape `(B, S, D)`.
+            position_ids: Optional integer tensor of shape `(B, S)` or
+                `(1, S)`.
+
+        Returns:
+            Float tensor of shape `(B, S, D)`.
+        """
+        width = vectors.shape[2]
+        if position_ids is None:
+            position_ids = ops.arange(ops.shape(vectors)[1])  # (S,)
+        positions = ops.cast(position_ids, "float32")[..., None]
         divisors = 10_000.0 ** (np.arange(0, width, 2) / width)  # (D / 2,)
-        positions = ops.arange(length, dtype="float32")[:, None]  # (S, 1)
         angles = positions / divisors.astype("float32")  # (S, D / 2)
         table = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
-        table = ops.reshape(table, (-1, width))  # (S, D / 2, 2) -> (S, D)
+        table = ops.reshape(table, (*ops.shape(angles)[:-1], width))  # (S, D)
         return vectors + ops.cast(table, vectors.dtype)
+
+
+class ScaledEmbeddings(keras.layers.Layer):
+    """Turns ids into vectors: sqrt(D) times a row of the table, plus a wave.
+
+    Source: Vaswani et al. (2017), sections 3.4, 3.5 and 5.4.
+
+    Args:
+        config: A `Seq2SeqConfig`.
+        vocab_size: V.
+    """
+
+    def __init__(self, config, vocab_size, **kwargs):
+        super().__init__(**kwargs)
+        self.scale = math.sqrt(config.hidden_size)
+        self.token = keras.layers.Embedding(
+            vocab_size,
+            config.hidden_size,
+            embeddings_initializer=keras.initializers.RandomNormal(
+                stddev=1 / self.scale
+            ),
+            dtype=self.dtype_policy,
+            name="token",
+        )
+        self.position = SinusoidalPositions(dtype=self.dtype_policy)
+        self.dropout = Dropout(
+            config.hidden_dropout_prob, dtype=self.dtype_policy
+        )
+
+    def build(self, ids_shape):
+        """Creates the table, `(V, D)`."""
+        self.token.build(ids_shape)
+
+    def call(self, ids, position_ids=None, training=None):
+        """Returns one vector a token, `(B, S, D)`, for ids, `(B, S)`."""
+        vectors = self.position(self.token(ids) * self.scale, position_ids)
+        return self.dropout(vectors, training=training)
 
 
 class LearnedPositions(keras.layers.Layer):

@@ -5,13 +5,12 @@ rows of similar length share a batch.
 """
 
 import dataclasses
-import hashlib
-import json
 import math
 from numbers import Real
 from pathlib import Path
 
 from bertbook import training
+from bertbook.data_files import hash_columns
 from bertbook.labels import REGRESSION, names_of, names_of_tags
 from bertbook.rows import compute
 from bertbook.task_runs import Judge, Run, keep_in_config
@@ -164,8 +163,8 @@ def finetune(
         "seed": seed,
         "options": _without(dataclasses.asdict(options), ["verbose"]),
         "config": _without(model.config.to_dict(), NOT_RECORDED),
-        "train": _hash(train),
-        "dev": _hash(dev),
+        "train": hash_columns(train),
+        "dev": hash_columns(dev),
     }
     run = Run(model, task, judge, record, options, out)
     if out is not None:
@@ -272,19 +271,3 @@ def _check_dev(dev, options):
 
 def _without(record, names):
     return {key: value for key, value in record.items() if key not in names}
-
-
-def _hash(data):
-    """Returns a hash of columns; two runs on other data are two runs."""
-    if data is None:
-        return None
-    columns = {name: list(column) for name, column in data.items()}
-    text = json.dumps(columns, sort_keys=True, default=_plain)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(value):
-    """Returns what JSON can hold, the same in every process."""
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    return value.tolist() if hasattr(value, "tolist") else str(value)

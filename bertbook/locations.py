@@ -14,7 +14,7 @@ FORMS = (
     '"hf://org/name", or "keras://preset"'
 )
 
-# What a BERT folder on the Hub may hold that we read.
+# What a folder on the Hub may hold that we read.
 HUB_FILES = (
     "config.json",
     "model.safetensors",
@@ -23,6 +23,10 @@ HUB_FILES = (
     "vocab.txt",
     "tokenizer.json",
     "tokenizer_config.json",
+    # The second vocabulary of an encoder-decoder.
+    "target/vocab.txt",
+    "target/tokenizer.json",
+    "target/tokenizer_config.json",
 )
 
 

@@ -4,7 +4,7 @@ Differences: none. Google's code adds 1e-5 to the number of slots that it
 divides by.
 """
 
-from bertbook.runtime import keras
+from bertbook.runtime import keras, ops
 
 
 def classification_loss(reduction="mean_with_sample_weight"):
@@ -22,6 +22,44 @@ def classification_loss(reduction="mean_with_sample_weight"):
     return keras.losses.SparseCategoricalCrossentropy(
         from_logits=True, reduction=reduction
     )
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class SmoothedLoss(keras.losses.Loss):
+    """The cross-entropy with labels that leave a share to every token.
+
+    Source: Szegedy et al. (2016), section 7; Vaswani et al. (2017), section
+    5.4.
+
+    Args:
+        smoothing: The share, spread evenly over all V; 0 gives
+            `classification_loss`.
+        reduction: As in `classification_loss`.
+
+    Raises:
+        ValueError: `smoothing` is not in [0, 1).
+    """
+
+    def __init__(self, smoothing=0.1, reduction="mean_with_sample_weight"):
+        if not 0.0 <= smoothing < 1.0:
+            raise ValueError(
+                f"`smoothing` must be in [0, 1). Received: {smoothing!r}."
+            )
+        super().__init__(reduction=reduction)
+        self.smoothing = smoothing
+
+    def call(self, labels, logits):
+        """Returns nats, `(B, T)`, for `(B, T)` and logits, `(B, T, V)`."""
+        labels = ops.cast(labels, "int32")
+        right = ops.sparse_categorical_crossentropy(
+            labels, logits, from_logits=True
+        )
+        every = ops.logsumexp(logits, axis=-1) - ops.mean(logits, axis=-1)
+        return (1 - self.smoothing) * right + self.smoothing * every
+
+    def get_config(self):
+        """Returns the arguments of `__init__`."""
+        return {"smoothing": self.smoothing, "reduction": self.reduction}
 
 
 def several_loss(reduction="mean_with_sample_weight"):

@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from bertbook.config import BertConfig
 
+FUSED = "query_key_value"
+THIRDS = ("query", "key", "value")
+
 
 class Names(NamedTuple):
     """What one tensor is called here and elsewhere; `{i}` is the layer."""
@@ -113,6 +116,16 @@ GOOGLE_TRANSPOSED = (
     "classifier/kernel",
     "span/kernel",
 )
+
+
+def thirds_of(name: str) -> list[str]:
+    """Returns the names of query, key and value for that of the fused tensor.
+
+    For any other tensor the list is empty.
+    """
+    if f"/{FUSED}/" not in name:
+        return []
+    return [name.replace(FUSED, third) for third in THIRDS]
 
 
 def head_names() -> Iterator[Names]:

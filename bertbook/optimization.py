@@ -38,8 +38,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
                 f">= 1. Received: {warmup_steps}, {total_steps}, "
                 f"{accumulation}."
             )
-        if peak <= 0:
-            raise ValueError(f"`peak` must be above 0. Received: {peak}.")
+        check_peak(peak)
         if not 0.0 <= end <= 1.0:
             raise ValueError(f"`end` must be in [0, 1]. Received: {end}.")
         self.peak = peak
@@ -65,6 +64,49 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             "accumulation": self.accumulation,
             "end": self.end,
         }
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class InverseSquareRootDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """Raises the learning rate in a line, then lowers it by a root.
+
+    It need not know how long a run will be. After four times the warm-up the
+    rate is half the peak.
+
+    Source: Vaswani et al. (2017), equation 3, where the peak is 1 over the
+    root of D times `warmup_steps`.
+
+    Args:
+        peak: The highest rate, reached at the last step of the warm-up.
+        warmup_steps: Steps on the way up, at least 1.
+
+    Raises:
+        ValueError: A number is out of range.
+    """
+
+    def __init__(self, peak, warmup_steps):
+        if warmup_steps < 1:
+            raise ValueError(
+                f"`warmup_steps` must be >= 1. Received: {warmup_steps}."
+            )
+        check_peak(peak)
+        self.peak = peak
+        self.warmup_steps = warmup_steps
+
+    def __call__(self, step):
+        """Returns the rate of a step, counted from 0."""
+        share = (ops.cast(step, "float32") + 1.0) / self.warmup_steps
+        return self.peak * ops.minimum(share, ops.rsqrt(share))
+
+    def get_config(self):
+        """Returns the arguments of `__init__`."""
+        return {"peak": self.peak, "warmup_steps": self.warmup_steps}
+
+
+def check_peak(peak):
+    """Refuses a highest learning rate that is not above 0."""
+    if peak <= 0:
+        raise ValueError(f"`peak` must be above 0. Received: {peak}.")
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -159,7 +201,7 @@ def make_optimizer(
     code; Loshchilov and Hutter (2019) for the decay.
 
     Args:
-        learning_rate: A number, or a `WarmupLinearDecay`.
+        learning_rate: A number, or one of the schedules above.
         weight_decay: Share of a weight taken off, times the learning rate.
         clip_norm: Largest norm of all gradients together; None never clips.
         beta_2: How slowly the mean of the squares follows.

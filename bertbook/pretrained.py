@@ -12,10 +12,8 @@ import numpy as np
 
 from bertbook import batching, checkpoints, names
 from bertbook.config import BertConfig
-from bertbook.runtime import is_concrete, keras
+from bertbook.runtime import compile_with, is_concrete, keras
 from bertbook.tokenizer import Tokenizer
-
-THIRDS = ("query", "key", "value")
 
 
 @dataclass
@@ -24,7 +22,7 @@ class LoadReport:
 
     Attributes:
         source: The folder or name that was read.
-        layout: "Hugging Face", "Google" or "KerasHub".
+        layout: "Hugging Face", "Google", "KerasHub" or "bertbook".
         loaded: Our names of the tensors that were taken.
         skipped: Their names of the tensors that were not, with the reason.
         drawn: Our names of the tensors that the source lacks.
@@ -49,6 +47,7 @@ class Pretrained:
     Comes before `keras.Model` among the bases of a model.
     """
 
+    config_class = BertConfig
     load_report = None
     tokenizer = None
 
@@ -62,7 +61,7 @@ class Pretrained:
             ValueError: The batch does not fit the config, as
                 `batching.check_batch` says.
         """
-        return super().__call__(self._checked(batch), *args, **kwargs)
+        return super().__call__(self.checked(batch), *args, **kwargs)
 
     def fit(self, x=None, *args, **kwargs):
         """Checks `x` where it is no data set, then trains as Keras does.
@@ -87,7 +86,7 @@ class Pretrained:
         As `predict_on_batch`, but on TensorFlow one graph serves batches of
         every length.
         """
-        batch = self._checked(batch)
+        batch = self.checked(batch)
         if keras.backend.backend() != "tensorflow":
             return self.predict_on_batch(batch)
         import tensorflow as tf
@@ -105,18 +104,34 @@ class Pretrained:
             )
         return keras.tree.map_structure(lambda x: x.numpy(), graph(batch))
 
+    def compile_once(self, key, function):
+        """Returns a function compiled, the first that came with this key.
+
+        Args:
+            key: What tells it from other functions; any further argument
+                that it was made with is a part.
+            function: As in `runtime.compile_with`.
+        """
+        if key not in self._graphs:
+            self._graphs[key] = compile_with(self, function)
+        return self._graphs[key]
+
     @functools.cached_property
     def _graphs(self):
-        """Holds what `compute_on_batch` compiled."""
+        """Holds what was compiled, by its key."""
         return {}
 
     def _checked_whole(self, x):
         """Checks arrays before a compiled function hides their values."""
         is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
-        return self._checked(x) if is_batch else x
+        return self.checked(x) if is_batch else x
 
-    def _checked(self, batch):
-        """Returns a batch that fits the config, its lists made arrays."""
+    def checked(self, batch):
+        """Returns a batch that fits the config, its lists made arrays.
+
+        Raises:
+            ValueError: It does not fit.
+        """
         if not isinstance(batch, Mapping):
             raise ValueError(
                 "`batch` must be a dict of arrays, as a tokenizer returns. "
@@ -124,11 +139,19 @@ class Pretrained:
             )
         batch = without_lists(batch)
         if all(is_concrete(array) for array in batch.values()):
-            arrays = {name: np.asarray(batch[name]) for name in batch}
-            batching.check_batch(arrays, self.config)
-        elif "input_ids" in batch:
-            batching.check_shape(batch["input_ids"].shape, self.config)
+            self._check_values({n: np.asarray(a) for n, a in batch.items()})
+        else:
+            self._check_shapes(batch)
         return batch
+
+    def _check_values(self, arrays):
+        """Refuses a batch of NumPy arrays that does not fit the config."""
+        batching.check_batch(arrays, self.config)
+
+    def _check_shapes(self, batch):
+        """Refuses a batch by what is known of it in a compiled function."""
+        if "input_ids" in batch:
+            batching.check_shape(batch["input_ids"].shape, self.config)
 
     def get_config(self):
         """Returns what Keras needs to build this model again."""
@@ -137,7 +160,7 @@ class Pretrained:
     @classmethod
     def from_config(cls, config):
         """Builds the model that `get_config` describes."""
-        values = BertConfig.from_dict(config["config"])
+        values = cls.config_class.from_dict(config["config"])
         return super().from_config({**config, "config": values})
 
     @classmethod
@@ -155,13 +178,23 @@ class Pretrained:
             ValueError: A tensor of the encoder is missing, has another shape
                 or holds NaN or infinity; all such tensors are named.
         """
-        checkpoint = checkpoints.read_checkpoint(name_or_dir)
-        _leave_other_heads(checkpoint, cls.architecture)
+        checkpoint = cls._read(name_or_dir)
         model = cls(checkpoint.config, **cls._options(checkpoint, options))
         _leave_other_sizes(checkpoint, model)
         model.load_report = _fill(model, checkpoint, str(name_or_dir))
-        model.tokenizer = _find_tokenizer(checkpoint)
+        model._find_tokenizers(checkpoint)
         return model
+
+    @classmethod
+    def _read(cls, name_or_dir):
+        """Reads the checkpoint, without heads that this model cannot have."""
+        checkpoint = checkpoints.read_checkpoint(name_or_dir)
+        _leave_other_heads(checkpoint, cls.architecture)
+        return checkpoint
+
+    def _find_tokenizers(self, checkpoint):
+        """Takes the tokenizer beside the weights, where there is one."""
+        self.tokenizer = find_tokenizer(checkpoint)
 
     @classmethod
     def _options(cls, checkpoint, options):
@@ -188,10 +221,17 @@ class Pretrained:
         extra = {**self.config.extra, "architectures": [self.architecture]}
         extra.pop("torch_dtype", None)  # an older name of the same
         config = self.config.replace(extra={**extra, "dtype": dtype})
+        self._save_tokenizers(Path(folder))
+        self._write(Path(folder), config, arrays, max_shard_bytes)
+
+    def _save_tokenizers(self, folder):
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(folder)
+
+    def _write(self, folder, config, arrays, max_shard_bytes):
+        """Writes the config and the tensors under the names of others."""
         checkpoints.write_hugging_face(
-            Path(folder), config, arrays, self.weight_prefix, max_shard_bytes
+            folder, config, arrays, self.weight_prefix, max_shard_bytes
         )
 
 
@@ -246,12 +286,12 @@ def named_tensors(model):
     tensors = {}
     for weight in model.weights:
         name = _own_name(weight)
-        if "/query_key_value/" not in name:
+        thirds = names.thirds_of(name)
+        if thirds:
+            parts = keras.ops.split(weight, 3, axis=-1)
+            tensors |= zip(thirds, parts, strict=True)
+        else:
             tensors[name] = weight
-            continue
-        parts = keras.ops.split(weight, 3, axis=-1)
-        for third, part in zip(THIRDS, parts, strict=True):
-            tensors[name.replace("query_key_value", third)] = part
     return tensors
 
 
@@ -320,10 +360,9 @@ def _fill(model, checkpoint, source):
     }
     for weight in model.weights:
         name = _own_name(weight)
-        if "/query_key_value/" in name:
-            parts = [name.replace("query_key_value", third) for third in THIRDS]
-            thirds = [checkpoint.arrays[part] for part in parts]
-            weight.assign(np.concatenate(thirds, axis=-1))
+        parts = [checkpoint.arrays[n] for n in names.thirds_of(name)]
+        if parts:
+            weight.assign(np.concatenate(parts, axis=-1))
         elif name in checkpoint.arrays:
             weight.assign(checkpoint.arrays[name])
     return report
@@ -354,9 +393,8 @@ def _check_arrays(wanted, checkpoint, source):
         if name in arrays and not np.isfinite(arrays[name]).all()
     ]
     problems += [
-        f"{name} is not part of a BERT of this config"
-        for name, why in checkpoint.skipped.items()
-        if why == "unknown"
+        f"{name} does not belong to a model of this config"
+        for name in _strangers(wanted, checkpoint)
     ]
     if problems:
         raise ValueError(
@@ -364,7 +402,19 @@ def _check_arrays(wanted, checkpoint, source):
         )
 
 
-def _find_tokenizer(checkpoint):
+def _strangers(wanted, checkpoint):
+    """Returns stored names of tensors that no model of the config has.
+
+    A folder in our own layout holds one model, and nothing beside it.
+    """
+    strangers = [n for n, why in checkpoint.skipped.items() if why == "unknown"]
+    if checkpoint.layout == "bertbook":
+        names = checkpoint.stored_names.items()
+        strangers += [theirs for ours, theirs in names if ours not in wanted]
+    return strangers
+
+
+def find_tokenizer(checkpoint):
     """Returns the tokenizer beside the weights, None where there is none."""
     if checkpoint.tokenizer is not None:
         tokenizer = Tokenizer(**checkpoint.tokenizer)
@@ -375,9 +425,14 @@ def _find_tokenizer(checkpoint):
         tokenizer = Tokenizer.from_pretrained(checkpoint.folder)
     else:
         return None
-    if len(tokenizer) > checkpoint.config.vocab_size:
+    check_vocabulary(tokenizer, checkpoint.config.vocab_size)
+    return tokenizer
+
+
+def check_vocabulary(tokenizer, vocab_size, name="vocab_size"):
+    """Refuses a tokenizer with more pieces than a model knows."""
+    if len(tokenizer) > vocab_size:
         raise ValueError(
             f"The vocabulary has {len(tokenizer)} pieces, more than "
-            f"`vocab_size`. Received: {checkpoint.config.vocab_size}."
+            f"`{name}`. Received: {vocab_size}."
         )
-    return tokenizer

@@ -93,9 +93,13 @@ def translations_of(file: DataFile, split: str) -> Columns:
     """Reads English sentences and their Spanish translations.
 
     The official file has no first line of names, and holds all splits.
+
+    Raises:
+        ValueError: A sentence is empty; the file and the line are named.
     """
     columns = {"source": ["english"], "target": ["spanish"]}
-    table = read_table(file, columns, None, header=("english", "spanish"))
+    names = "english", "spanish"
+    table = read_table(file, columns, None, header=names, filled=True)
     if SPA_ENG_WHOLE not in (file.member or file.path.as_posix()):
         return table
     return checked_columns(

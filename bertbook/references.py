@@ -144,6 +144,8 @@ Dao, Fu, Ermon, Rudra and Ré | 2022 | arXiv:2205.14135
 Dong, Cordonnier and Loukas | 2021 | arXiv:2103.03404
     Attention is not all you need: pure attention loses rank doubly
     exponentially with depth
+Fan, Lewis and Dauphin | 2018 | arXiv:1805.04833
+    Hierarchical Neural Story Generation
 Gururangan et al. | 2018 | arXiv:1803.02324
     Annotation Artifacts in Natural Language Inference Data
 Gururangan et al. | 2020 | arXiv:2004.10964
@@ -152,6 +154,8 @@ Hendrycks and Gimpel | 2016 | arXiv:1606.08415
     Gaussian Error Linear Units (GELUs)
 Hinton, Vinyals and Dean | 2015 | arXiv:1503.02531
     Distilling the Knowledge in a Neural Network
+Holtzman, Buys, Du, Forbes and Choi | 2020 | arXiv:1904.09751
+    The Curious Case of Neural Text Degeneration
 Jain and Wallace | 2019 | arXiv:1902.10186
     Attention is not Explanation
 Jia and Liang | 2017 | arXiv:1707.07328
@@ -199,6 +203,8 @@ Sun et al. | 2019 | arXiv:1904.09223
     ERNIE: Enhanced Representation through Knowledge Integration
 Sun et al. | 2020 | arXiv:1907.12412
     ERNIE 2.0: A Continual Pre-training Framework for Language Understanding
+Szegedy, Vanhoucke, Ioffe, Shlens and Wojna | 2016 | arXiv:1512.00567
+    Rethinking the Inception Architecture for Computer Vision
 Taylor | 1953 | Journalism Quarterly 30
     "Cloze Procedure": A New Tool for Measuring Readability
 Tenney, Das and Pavlick | 2019 | arXiv:1905.05950

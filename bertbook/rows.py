@@ -80,7 +80,7 @@ class Rows:
             ),
         }
         return {
-            name: _pad(rows, length, fill).reshape(shape)
+            name: stack_rows(rows, fill, length=length).reshape(shape)
             for name, (rows, fill) in columns.items()
         }
 
@@ -101,10 +101,12 @@ class Rows:
                 weight = (np.arange(batch_size) < real) / real
                 y[name] = np.array(rows)  # (B,), or (B, K)
             else:
-                weight = _pad([self.weights[i] for i in numbers], length)
+                weight = stack_rows(
+                    [self.weights[i] for i in numbers], length=length
+                )
                 weight[real:] = 0
                 weight = weight / max(weight.sum(), 1)
-                y[name] = _pad(rows, length)
+                y[name] = stack_rows(rows, length=length)
             weights[name] = (weight / len(self.targets)).astype("float32")
         x = self.inputs(numbers, length, batch_size)
         if list(y) == [""]:
@@ -116,11 +118,6 @@ class Rows:
         filled = [*numbers, *[numbers[0]] * (batch_size - len(numbers))]
         count = self.choices or 1
         return [i * count + j for i in filled for j in range(count)]
-
-
-def _pad(rows: Sequence, length: int, fill: int = 0) -> np.ndarray:
-    """Pads rows at the right, `(B, length)` int32."""
-    return stack_rows([*rows, [fill] * length], fill)[:-1]
 
 
 def draw_batches(

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import metadata
 
 BACKENDS = ("tensorflow", "jax")
+COMPILE = True  # with XLA; JAX always does
 
 
 def __getattr__(name):
@@ -174,6 +175,50 @@ def is_concrete(tensor) -> bool:
     import tensorflow as tf
 
     return not tf.is_tensor(tensor) or hasattr(tensor, "numpy")
+
+
+def compile_with(model, function):
+    """Compiles a function that uses a model's weights, whatever they are then.
+
+    It is compiled with XLA; on TensorFlow unless `COMPILE` is False.
+
+    Args:
+        model: A Keras model, built.
+        function: Takes and returns tensors, in lists and dicts as it likes.
+
+    Returns:
+        A function of the same arguments. It is compiled anew for arguments of
+        other shapes, and not when the weights change.
+    """
+    keras = load_keras()
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        # No line of it branches by the value of a tensor, so that rewriting
+        # it, which `autograph` does, would take time and change nothing.
+        graphs = tf.function(function, jit_compile=COMPILE, autograph=False)
+
+        def run_graph(*arguments):
+            arguments = keras.tree.map_structure(
+                tf.convert_to_tensor, arguments
+            )
+            # A call of `graphs` would warn of the sixth shape; so do not.
+            return graphs.get_concrete_function(*arguments)(*arguments)
+
+        return run_graph
+    import jax
+
+    @jax.jit
+    def of_values(values, *arguments):
+        pairs = list(zip(model.variables, values, strict=True))
+        with keras.StatelessScope(state_mapping=pairs):
+            return function(*arguments)
+
+    def run(*arguments):
+        values = [variable.value for variable in model.variables]
+        return of_values(values, *arguments)
+
+    return run
 
 
 def _is_installed(name: str) -> bool:

@@ -28,6 +28,7 @@ def read_table(
     labels: Sequence[str] | int | None,
     header: Sequence[str] | None = None,
     skip_damaged: bool = False,
+    filled: bool = False,
 ) -> Columns:
     """Reads a table whose columns are separated by tabs, as GLUE has them.
 
@@ -43,11 +44,13 @@ def read_table(
             names; None where that line is always there.
         skip_damaged: Whether lines of another width are left out, with a
             warning that names them, instead of being an error.
+        filled: Whether every text must hold something.
 
     Raises:
         ValueError: A column is missing, a line has another number of columns
-            than the first, a label is not one of `labels`, or there are no
-            rows. The file and the line are named.
+            than the first, a label is not one of `labels`, a text is empty
+            that must not be, or there are no rows. The file and the line are
+            named.
     """
     lines = (line.rstrip("\r\n") for line in file.lines())
     rows: Iterator[tuple[int, list[str]]]
@@ -67,6 +70,8 @@ def read_table(
             continue
         for ours, place in places.items():
             value = fields[place].strip()
+            if filled and not value:
+                _refuse_empty(file, number, ours)
             known = ours == "label"
             table[ours].append(
                 _label(file, number, value, labels) if known else value
@@ -121,6 +126,13 @@ def _place(file: DataFile, names: list[str], theirs: Sequence[str]) -> int:
     raise ValueError(
         f"{file} must have a column `{'` or `'.join(theirs)}`. Received: "
         f"{', '.join(names)}."
+    )
+
+
+def _refuse_empty(file: DataFile, number: int, ours: str) -> None:
+    """Says that a line has no text in a column."""
+    raise ValueError(
+        f"{file}, line {number}: `{ours}` must hold a text. Received: ''."
     )
 
 

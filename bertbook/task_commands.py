@@ -4,13 +4,12 @@ Differences: none; this module has no counterpart in the paper.
 """
 
 import json
-import sys
-from collections.abc import Iterable, Iterator
 
 from bertbook import datasets
-from bertbook.config import BertConfig
+from bertbook.command_texts import add_texts, texts_of
 from bertbook.labels import names_of, names_of_tags
 from bertbook.locations import find_folder
+from bertbook.stored_config import read_json
 
 # The column that tells a task, and the model that is made for it.
 MODELS = {
@@ -19,6 +18,7 @@ MODELS = {
     "answers": "BertForQuestionAnswering",
     "label": "BertForSequenceClassification",
 }
+TRANSLATOR = "Seq2SeqTransformer"
 
 
 def add_commands(commands) -> None:
@@ -46,12 +46,12 @@ def add_commands(commands) -> None:
     add("--checkpoint-steps", type=int, default=500)
     add("--dtype", default="float32", help="or mixed_bfloat16, mixed_float16")
     parser = commands.add_parser(
-        "evaluate", help="measure a fine-tuned model on a data set"
+        "evaluate", help="measure a fine-tuned model, or a translator"
     )
     parser.set_defaults(run=evaluate)
     add = parser.add_argument
     add("dataset", help="a name, such as sst2, opinions or squad")
-    add("--model", required=True, help="a folder that `finetune` wrote")
+    add("--model", required=True, help="a folder of a finished run")
     add("--split", default="dev")
     add("--data-dir", help="a folder with the official files")
     add("--max-length", type=int, help="tokens that texts are cut to")
@@ -61,14 +61,13 @@ def add_commands(commands) -> None:
         help="let a fine-tuned model read texts; a line of JSON for each",
     )
     parser.set_defaults(run=predict)
-    add = parser.add_argument
-    add("--model", required=True, help="a folder that `finetune` wrote")
-    add("--file", help="a text file, a text a line; else standard input")
-    add(
-        "text",
-        nargs="*",
-        help="one text; or the parts of one row: text and second text, "
-        "question and context, text and choices. In a file tabs part them",
+    parser.add_argument(
+        "--model", required=True, help="a folder that `finetune` wrote"
+    )
+    add_texts(
+        parser,
+        "one text; or the parts of one row: text and second text, question "
+        "and context, text and choices. In a file tabs part them",
     )
 
 
@@ -157,27 +156,28 @@ def evaluate(options) -> None:
     data = datasets.load_dataset(
         options.dataset, options.split, options.data_dir
     )
-    found = finetuning.evaluate(
-        load_finetuned(options.model),
-        data,
-        max_length=options.max_length,
-        batch_size=options.batch_size,
-    )
+    settings = options.max_length, options.batch_size
+    if TRANSLATOR in architectures_of(options.model):
+        found = evaluate_translator(options.model, data, *settings)
+    else:
+        model = load_finetuned(options.model)
+        found = finetuning.evaluate(model, data, *settings)
     print(json.dumps(found))
+
+
+def evaluate_translator(name_or_dir, data, max_length, batch_size):
+    """Returns BLEU and chrF of a translator on a set."""
+    from bertbook import translation
+
+    return translation.score(
+        name_or_dir, data, max_length, batch_size=batch_size
+    )
 
 
 def predict(options) -> None:
     """Prints what a model reads out of texts, a line of JSON for each row."""
-    if options.text and options.file:
-        raise ValueError(
-            "`predict` takes a text or `--file`. Received: both, "
-            f"{options.text} and {options.file}."
-        )
-    rows = [options.text]
-    if not options.text:
-        rows = list(read_rows(options.file or "-"))
-    if not rows:
-        raise ValueError("The input must hold a text. Received: no line.")
+    texts = texts_of("predict", options)
+    rows = [texts] if options.text else [text.split("\t") for text in texts]
     for found in predict_rows(load_finetuned(options.model), rows):
         print(json.dumps(found, ensure_ascii=False))
 
@@ -188,8 +188,7 @@ def load_finetuned(name_or_dir):
     Raises:
         ValueError: The folder holds no fine-tuned model.
     """
-    config = BertConfig.from_json(find_folder(name_or_dir) / "config.json")
-    named = config.extra.get("architectures") or ["none"]
+    named = architectures_of(name_or_dir)
     for name in MODELS.values():
         if name in named:
             return class_of(name).from_pretrained(name_or_dir)
@@ -199,27 +198,10 @@ def load_finetuned(name_or_dir):
     )
 
 
-def read_rows(path) -> Iterator[list[str]]:
-    """Yields the parts of each line of a file that is not empty.
-
-    Raises:
-        ValueError: The file is not UTF-8.
-    """
-    if path == "-":
-        yield from split_lines(sys.stdin)
-        return
-    with open(path, encoding="utf-8") as file:
-        try:
-            yield from split_lines(file)
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path} must be UTF-8: {error}.") from error
-
-
-def split_lines(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yields the parts of each line that is not empty."""
-    for line in lines:
-        if line.strip():
-            yield line.rstrip("\r\n").split("\t")
+def architectures_of(name_or_dir) -> list[str]:
+    """Returns what the config of a folder says that it holds."""
+    config = read_json(find_folder(name_or_dir) / "config.json")
+    return config.get("architectures") or ["none"]
 
 
 def predict_rows(model, rows: list[list[str]]) -> list:

@@ -356,7 +356,7 @@ class BertForMultipleChoice(Pretrained, keras.Model):
         """Returns what Keras needs to build this model again."""
         return get_config(self, super().get_config())
 
-    def _checked(self, batch):
+    def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays."""
         batch = without_lists(batch)
         ids = batch.get("input_ids")

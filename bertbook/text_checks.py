@@ -5,7 +5,7 @@ Differences: none; this module has no counterpart in the paper.
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Set
-from numbers import Integral
+from numbers import Integral, Real
 
 
 def check_text(text, name: str) -> None:
@@ -98,3 +98,13 @@ def check_switch(value, name: str) -> None:
 def is_integer(value) -> bool:
     """Returns whether a value is a whole number; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def as_number(value) -> float:
+    """Returns a number as a float; NaN for what is none, as True and False."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return float("nan")
+    try:
+        return float(value)
+    except OverflowError:  # an integer that no float holds
+        return float("inf")

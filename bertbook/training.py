@@ -21,6 +21,7 @@ import safetensors
 import safetensors.numpy
 
 from bertbook.runtime import keras
+from bertbook.stored_config import read_json
 
 KEPT = 2  # checkpoints; the older one is for the case that the newer breaks
 PATTERN = "checkpoint-*.safetensors"
@@ -130,8 +131,15 @@ def save_weights(path, model):
 
 
 def load_weights(path, model):
-    """Puts what `save_weights` wrote into a model of the same kind."""
-    weights = safetensors.numpy.load_file(path)
+    """Puts what `save_weights` wrote into a model of the same kind.
+
+    Raises:
+        ValueError: The file is damaged.
+    """
+    try:
+        weights = safetensors.numpy.load_file(path)
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{path} is damaged: {error}.") from error
     model.set_weights([weights[name] for name in sorted(weights)])
 
 
@@ -194,11 +202,12 @@ def check_record(path, record):
 
     Raises:
         ValueError: The file tells of a run with other settings; all are named.
-            Or there is none, and the folder holds a model from elsewhere.
+            Or there is none, and the folder holds a model from elsewhere; or
+            it is damaged.
     """
     path = Path(path)
     if path.is_file():
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = read_json(path)
         record = json.loads(json.dumps(record))
         old, new = _settings(stored), _settings(record)
         differing = [
@@ -288,6 +297,9 @@ class Monitor(keras.callbacks.Callback):
         accumulation: Batches that make one step.
         verbose: Whether to print every row.
         unit: What `amount` counts.
+        seconds: After how many seconds the run ends, whatever steps are left;
+            None never ends it so.
+        spent: Seconds that the run took before this call.
     """
 
     def __init__(
@@ -300,6 +312,8 @@ class Monitor(keras.callbacks.Callback):
         accumulation=1,
         verbose=True,
         unit="tokens",
+        seconds=None,
+        spent=0.0,
     ):
         super().__init__()
         self.total = total
@@ -310,6 +324,9 @@ class Monitor(keras.callbacks.Callback):
         self.accumulation = accumulation
         self.verbose = verbose
         self.unit = unit
+        self.seconds = seconds
+        self.spent = spent
+        self.is_last = False
 
     def on_train_begin(self, logs=None):
         """Starts the clock."""
@@ -321,6 +338,7 @@ class Monitor(keras.callbacks.Callback):
         if (batch + 1) % self.accumulation:
             return
         self.done += 1
+        self.is_last = self.done == self.total or self._is_late()
         if not any(map(self._is_due, self.tasks)):
             return
         model = self.model  # asked for, JAX brings its variables up to date
@@ -332,11 +350,19 @@ class Monitor(keras.callbacks.Callback):
         if self.verbose:
             self._print(row)
         self.last, self.last_step = time.perf_counter(), self.done
+        if self.is_last:
+            model.stop_training = True
+
+    def seconds_spent(self):
+        """Returns how long the run has taken, earlier calls counted."""
+        return self.spent + time.perf_counter() - self.start
+
+    def _is_late(self):
+        return self.seconds is not None and self.seconds_spent() > self.seconds
 
     def _is_due(self, task):
         steps, _ = task
-        is_last = self.done == self.total
-        return steps is not None and (is_last or self.done % steps == 0)
+        return steps is not None and (self.is_last or self.done % steps == 0)
 
     def _row(self, logs):
         """Returns the means since the last row.
@@ -361,7 +387,10 @@ class Monitor(keras.callbacks.Callback):
     def _print(self, row):
         """Prints a bar, the means, the speed and the time that is left."""
         pace = (time.perf_counter() - self.start) / (self.done - self.first)
-        left = round(pace * (self.total - self.done))
+        left = pace * (self.total - self.done)
+        if self.seconds is not None:
+            left = min(left, max(0, self.seconds - self.seconds_spent()))
+        left = round(left)
         facts = "  ".join(
             f"{name} {value:.3f}"
             for name, value in row.items()

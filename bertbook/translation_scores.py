@@ -8,8 +8,10 @@ can be compared with those of others.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
+
+from bertbook.text_checks import check_switch
 
 
 def score_translations(
@@ -35,8 +37,10 @@ def score_translations(
     Raises:
         ImportError: sacrebleu is not installed.
         ValueError: There is no translation, they are not as many as the
-            references, one has no reference, or something is not a text.
+            references, one has no reference, or something is not a text; or
+            `lowercase` is not True or False.
     """
+    check_switch(lowercase, "lowercase")
     rows = _checked(translations, references)
     metrics = _sacrebleu()
     counted = {
@@ -54,24 +58,42 @@ def score_translations(
     return scores
 
 
-def _checked(translations, references) -> list[list[str]]:
+def check_scoring(sources: Sequence[str], references: Sequence) -> None:
+    """Refuses what could not be scored, before it is translated.
+
+    Args:
+        sources: B texts that will be translated.
+        references: As in `score_translations`.
+
+    Raises:
+        ImportError: sacrebleu is not installed.
+        ValueError: They are not as many, or something is not a text.
+    """
+    _checked(sources, references, "sources")
+    _sacrebleu()
+
+
+def _checked(
+    translations, references, called="translations"
+) -> list[list[str]]:
     """Returns the references of each translation as a list."""
-    both = {"translations": translations, "references": references}
+    both = {called: translations, "references": references}
     for name, texts in both.items():
-        if isinstance(texts, str) or not hasattr(texts, "__len__"):
+        no_list = isinstance(texts, str | bytes | Mapping | Set)
+        if no_list or not hasattr(texts, "__len__"):
             raise ValueError(
                 f"`{name}` must be a list. Received: {type(texts).__name__}."
             )
     if len(translations) != len(references) or not len(translations):
         raise ValueError(
-            "`translations` and `references` must be of one length, 1 at "
+            f"`{called}` and `references` must be of one length, 1 at "
             f"least. Received: {len(translations)} and {len(references)}."
         )
     rows = [[one] if isinstance(one, str) else one for one in references]
     for row, (translation, texts) in enumerate(
         zip(translations, rows, strict=True)
     ):
-        _check_texts(f"translations[{row}]", [translation])
+        _check_texts(f"{called}[{row}]", [translation])
         _check_texts(f"references[{row}]", texts)
     return [list(texts) for texts in rows]
 

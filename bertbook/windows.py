@@ -148,15 +148,28 @@ def most_context(starts: Sequence[int], counts: Sequence[int]) -> np.ndarray:
     return owners
 
 
-def stack_rows(rows: Sequence[Sequence], fill: int = 0, dtype="int32"):
-    """Pads rows at the right to the longest, `(B, S)`.
+def stack_rows(
+    rows: Sequence[Sequence],
+    fill: int = 0,
+    dtype="int32",
+    length: int | None = None,
+):
+    """Pads rows at the right to a length, the longest if none, `(B, S)`.
 
     Raises:
-        ValueError: There is no row.
+        ValueError: There is no row, or one is longer than `length`.
     """
     if not len(rows):
         raise ValueError("`rows` must hold at least one row. Received: none.")
-    stacked = np.full((len(rows), max(map(len, rows))), fill, dtype)
+    longest = max(map(len, rows))
+    if length is not None and longest > length:
+        raise ValueError(
+            f"`length` must hold every row. Received: {length}, and a row of "
+            f"{longest}."
+        )
+    stacked = np.full(
+        (len(rows), longest if length is None else length), fill, dtype
+    )
     for padded, row in zip(stacked, rows, strict=True):
         padded[: len(row)] = row
     return stacked

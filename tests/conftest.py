@@ -21,6 +21,12 @@ def seeds():
         sys.modules["keras"].utils.set_random_seed(0)
 
 
+@pytest.fixture
+def plain_graphs(monkeypatch):
+    """Spares the seconds that XLA needs for each of many small functions."""
+    monkeypatch.setattr("bertbook.runtime.COMPILE", False)
+
+
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data sets, where this machine has one."""

@@ -292,3 +292,16 @@ def test_squad_1_has_an_answer_to_each_question(tmp_path):
     write(tmp_path / "squad" / "dev-v1.1.json", questions([]))
     with pytest.raises(ValueError, match="question 'q': there must be answers"):
         load_dataset("squad", "dev", tmp_path)
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize(
+    ("row", "column"), [("\tAdiós", "source"), ("Bye\t ", "target")]
+)
+def test_a_pair_must_hold_both_texts(row, column, split, tmp_path):
+    path = tmp_path / "spa_eng" / f"{split}.tsv"
+    path.parent.mkdir()
+    path.write_text(f"Hi\tHola\n{row}\n", encoding="utf-8")
+    message = f"{split}.tsv, line 2: `{column}` must hold a text. Received: ''"
+    with pytest.raises(ValueError, match=message):
+        load_dataset("spa_eng", split, tmp_path)

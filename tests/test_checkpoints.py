@@ -409,7 +409,7 @@ def larger_vocabulary(folder):
         (
             add_layer,
             ValueError,
-            r"layer\.2\.output\.dense\.bias is not part of",
+            r"layer\.2\.output\.dense\.bias does not belong to",
         ),
         (drop_weights, FileNotFoundError, r"holds no model\.safetensors"),
         (pickle_only, FileNotFoundError, "opening one can run code"),

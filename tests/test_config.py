@@ -10,11 +10,10 @@ import pytest
 import bertbook
 from bertbook.config import (
     EXPECTED_EXTRA,
-    GELU_TANH_NAMES,
-    HIDDEN_ACTS,
     SAME_COMPUTATION,
     BertConfig,
 )
+from bertbook.stored_config import GELU_TANH_NAMES, HIDDEN_ACTS
 
 # L, D, N, F: Devlin et al. (2019), section 3; Turc et al. (2019), table 1.
 PUBLISHED = {

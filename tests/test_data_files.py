@@ -2,9 +2,15 @@
 
 import re
 
+import numpy as np
 import pytest
 
-from bertbook.data_files import DataFile, checked_columns, kept_rows
+from bertbook.data_files import (
+    DataFile,
+    checked_columns,
+    hash_columns,
+    kept_rows,
+)
 from tests.set_files import write, write_archive
 
 # U+2028, U+0085, a form feed and a lone carriage return end no line.
@@ -114,3 +120,19 @@ def test_columns_without_rows():
     assert checked_columns(file, {"text": ["x"]}) == {"text": ["x"]}
     with pytest.raises(ValueError, match=r"a\.tsv must hold examples"):
         checked_columns(file, {"text": []})
+
+
+def test_a_hash_tells_columns_apart():
+    data = {"text": ["a", "b"], "label": np.array([0, 1])}
+    same = {"label": (0, 1), "text": np.array(["a", "b"])}
+    assert hash_columns(data) == hash_columns(same)
+    others = [
+        {**data, "text": ["b", "a"]},
+        {"text": ["a", "b"], "labels": [0, 1]},
+        {**data, "label": [{1, 2}, {2}]},
+    ]
+    assert len({hash_columns(other) for other in (data, *others)}) == 4
+    assert hash_columns({"x": [{"b", "a"}]}) == hash_columns(
+        {"x": [["a", "b"]]}
+    )
+    assert hash_columns(None) is None

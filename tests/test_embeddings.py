@@ -7,10 +7,12 @@ from bertbook.config import BertConfig
 from bertbook.embeddings import (
     BertEmbeddings,
     LearnedPositions,
+    ScaledEmbeddings,
     SinusoidalPositions,
     sinusoids,
 )
 from bertbook.runtime import keras, ops
+from bertbook.seq2seq_config import Seq2SeqConfig
 
 B, S, D, V, P = 2, 5, 12, 31, 7
 CONFIG = BertConfig(
@@ -73,6 +75,34 @@ def test_positions_are_added_row_by_row():
     received = ops.convert_to_numpy(learned(vectors))
     table = ops.convert_to_numpy(learned.table)
     np.testing.assert_array_equal(received[1], table[:S])
+
+
+@pytest.mark.parametrize(
+    "layer", [SinusoidalPositions(), LearnedPositions(600)]
+)
+def test_positions_may_be_named(layer):
+    vectors = np.zeros((B, S, D), "float32")
+    places = np.random.default_rng(0).integers(0, 600, (B, S))
+    received = ops.convert_to_numpy(layer(vectors, places))
+    table = getattr(layer, "table", sinusoids(600, D))
+    expected = ops.convert_to_numpy(table)[places]
+    np.testing.assert_allclose(received, expected, atol=1e-4)
+    same = layer(vectors, np.arange(S)[None])
+    np.testing.assert_array_equal(
+        *map(ops.convert_to_numpy, (same, layer(vectors)))
+    )
+
+
+def test_scaled_embeddings_match_the_definition():
+    config = Seq2SeqConfig(hidden_size=D, num_attention_heads=3)
+    layer = ScaledEmbeddings(config, V)
+    ids, _ = draw_ids()
+    received = ops.convert_to_numpy(layer(ids))
+    table = ops.convert_to_numpy(layer.token.embeddings)
+    assert table.shape == (V, D)
+    expected = table[ids] * np.sqrt(D) + sinusoids(S, D)
+    np.testing.assert_allclose(received, expected, atol=1e-5)
+    assert layer.dropout.rate == config.hidden_dropout_prob
 
 
 @pytest.mark.parametrize(

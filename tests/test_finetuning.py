@@ -15,6 +15,7 @@ import safetensors.numpy
 
 import bertbook as bb
 from bertbook import finetuning, task_runs, training
+from bertbook.data_files import hash_columns
 from bertbook.finetuning import Options, evaluate, finetune
 from bertbook.labels import SEVERAL_LABELS
 from bertbook.optimization import AdamW
@@ -736,11 +737,11 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_frees_the_layers():
 def test_the_data_are_hashed_alike_whatever_holds_them():
     rows = {"text": ["a", "b"], "label": [[1], {"x", "y", "z"}]}
     same_rows = {"label": [[1], {"z", "y", "x"}], "text": np.array(["a", "b"])}
-    assert finetuning._hash(rows) == finetuning._hash(same_rows)
-    assert finetuning._hash(rows) != finetuning._hash(rows | {"text": "ba"})
+    assert hash_columns(rows) == hash_columns(same_rows)
+    assert hash_columns(rows) != hash_columns(rows | {"text": "ba"})
     numbers = {"label": np.array([1, 2])}
-    assert finetuning._hash(numbers) == finetuning._hash({"label": [1, 2]})
-    assert finetuning._hash(None) is None
+    assert hash_columns(numbers) == hash_columns({"label": [1, 2]})
+    assert hash_columns(None) is None
 
 
 def test_the_words_are_in_the_vocabulary():

@@ -112,7 +112,7 @@ def test_a_name_that_stands_for_nothing(name):
     message = str(caught.value)
     assert message.startswith('`name_or_dir` must be a shipped name ("mini")')
     assert '"hf://org/name"' in message
-    assert "Shipped names: mini" in message
+    assert "Shipped names: en-es, mini" in message
     assert message.endswith(f"Received: {str(name)!r}.")
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from bertbook.optimization import (
     AdamW,
+    InverseSquareRootDecay,
     LayerwiseAdamW,
     WarmupLinearDecay,
     make_optimizer,
@@ -68,6 +69,31 @@ def test_the_schedule_can_be_saved():
 def test_a_bad_schedule_is_refused(arguments):
     with pytest.raises(ValueError, match="Received"):
         WarmupLinearDecay(*arguments)
+
+
+@pytest.mark.parametrize(("width", "warmup_steps"), [(512, 4_000), (256, 7)])
+def test_the_rate_goes_down_by_the_root_as_in_the_paper(width, warmup_steps):
+    peak = (width * warmup_steps) ** -0.5
+    schedule = InverseSquareRootDecay(peak, warmup_steps)
+    for step in (1, 2, warmup_steps - 1, warmup_steps, 9 * warmup_steps + 5):
+        # Vaswani et al. (2017), equation 3; its first step is 1.
+        expected = width**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+        assert float(schedule(step - 1)) == pytest.approx(expected, rel=1e-5)
+    assert float(schedule(warmup_steps - 1)) == pytest.approx(peak, rel=1e-6)
+    half = float(schedule(4 * warmup_steps - 1))
+    assert half == pytest.approx(peak / 2, rel=1e-5)
+
+
+def test_the_root_schedule_can_be_saved():
+    schedule = InverseSquareRootDecay(0.6, 3)
+    again = InverseSquareRootDecay(**schedule.get_config())
+    assert float(again(7)) == float(schedule(7))
+
+
+@pytest.mark.parametrize("arguments", [(1.0, 0), (0.0, 3), (-1.0, 3)])
+def test_a_bad_root_schedule_is_refused(arguments):
+    with pytest.raises(ValueError, match="Received"):
+        InverseSquareRootDecay(*arguments)
 
 
 class Point(keras.layers.Layer):

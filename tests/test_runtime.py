@@ -13,6 +13,7 @@ from bertbook import runtime
 from bertbook.runtime import (
     BACKENDS,
     choose_backend,
+    compile_with,
     describe,
     device_name,
     is_concrete,
@@ -214,3 +215,36 @@ def test_another_backend(name, fresh):
     fresh.setitem(sys.modules, "keras", imported_keras(name))
     with pytest.raises(ValueError, match="one of tensorflow, jax"):
         load_keras()
+
+
+def test_a_compiled_function_sees_new_weights_and_is_traced_once_a_shape():
+    keras = load_keras()
+    layer = keras.layers.Dense(3, kernel_initializer="ones")
+    layer.build((None, 2))
+    traced = []
+
+    def double(batch, more):
+        traced.append(batch["x"].shape)
+        return {"y": 2 * layer(batch["x"]) + more[0]}
+
+    run = compile_with(layer, double)
+    x, one = np.ones((4, 2), "float32"), np.float32(1)
+    for weight, expected in ((1.0, 5.0), (2.0, 9.0)):
+        layer.kernel.assign(np.full((2, 3), weight))
+        outputs = run({"x": x}, [one])
+        np.testing.assert_array_equal(outputs["y"], np.full((4, 3), expected))
+    for rows in range(1, 9):
+        run({"x": x[:1].repeat(rows, axis=0)}, [one])
+    assert [tuple(shape) for shape in traced] == [
+        (rows, 2) for rows in (4, 1, 2, 3, 5, 6, 7, 8)
+    ]
+
+
+def test_many_shapes_give_no_warning(capfd):
+    keras = load_keras()
+    layer = keras.layers.Dense(1)
+    layer.build((None, 1))
+    run = compile_with(layer, lambda x: layer(x))
+    for rows in range(1, 9):
+        run(np.ones((rows, 1), "float32"))
+    assert "retracing" not in capfd.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 
 import bertbook as bb
 from bertbook.cli import main
-from bertbook.task_commands import model_for, predict_rows, read_rows
+from bertbook.task_commands import model_for, predict_rows
 from tests.models import write_hugging_face
 from tests.reference import drawn
 
@@ -124,13 +124,6 @@ def test_a_row_with_other_parts_is_named(tuned):
     model = bb.BertForSequenceClassification.from_pretrained(tuned)
     with pytest.raises(ValueError, match="Row 2 must hold a text, or two"):
         predict_rows(model, [["a"], ["b", "c"]])
-
-
-def test_a_file_that_is_not_utf_8_is_named(tmp_path):
-    path = tmp_path / "latin.txt"
-    path.write_bytes("Käse".encode("latin-1"))
-    with pytest.raises(ValueError, match="latin.txt must be UTF-8"):
-        list(read_rows(path))
 
 
 def test_both_text_and_file_are_refused(capsys):

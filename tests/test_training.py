@@ -199,6 +199,17 @@ def test_a_record_is_written_once_and_then_compared(tmp_path):
     assert json.loads(path.read_text())["steps"] == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "is not valid JSON"), ("", "is not valid"), ("[]", "a JSON object")],
+)
+def test_a_damaged_record_is_named(text, message, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"run.json.* {message}"):
+        training.check_record(path, {"steps": 3})
+
+
 def test_a_model_from_elsewhere_is_not_taken_for_a_finished_run(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"theirs")
     with pytest.raises(ValueError, match="but no run.json of the run"):
@@ -278,3 +289,23 @@ def test_the_speed_is_of_what_is_counted():
     for batch in range(3):
         monitor.on_train_batch_end(batch, {"loss": 0.5})
     assert set(rows[0]) == {"step", "loss", "rows_per_second"}
+
+
+def test_a_run_ends_when_its_time_is_over(monkeypatch):
+    now, called = [100.0], []
+    monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
+    monitor = training.Monitor(
+        9, 0, 1, {"loss": "loss"}, [(4, called.append)], verbose=False,
+        seconds=50.0, spent=20.0,
+    )  # fmt: skip
+    monitor.set_model(make_model())
+    monitor.model.stop_training = False
+    monitor.on_train_begin()
+    for batch, seconds in enumerate((10.0, 30.0, 30.5)):
+        now[0] = 100.0 + seconds
+        monitor.on_train_batch_end(batch, {"loss": 0.5})
+        assert monitor.seconds_spent() == 20.0 + seconds
+        late = seconds > 30
+        assert monitor.is_last == late
+        assert monitor.model.stop_training == late
+    assert [row["step"] for row in called] == [3]  # though not due

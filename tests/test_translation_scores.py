@@ -167,6 +167,9 @@ def test_the_order_of_the_texts_changes_nothing(peer):
         ("a", ["a"], "`translations` must be a list. Received: str"),
         (["a"], "a", "`references` must be a list. Received: str"),
         (["a"], None, "`references` must be a list. Received: NoneType"),
+        ({"a"}, ["a"], "`translations` must be a list. Received: set"),
+        ({"a": 1}, ["a"], "`translations` must be a list. Received: dict"),
+        (["a"], {"a"}, "`references` must be a list. Received: set"),
         (["a", None], ["a", "b"], r"`translations\[1\]` must be text.*NoneTy"),
         (["a", "b"], ["a", 3], r"`references\[1\]` must be a text.*d: 3"),
         (["a", "b"], ["a", []], r"`references\[1\]` must be a text.*: \[\]"),
@@ -176,6 +179,13 @@ def test_the_order_of_the_texts_changes_nothing(peer):
 def test_bad_texts(translations, references, message):
     with pytest.raises(ValueError, match=message):
         score_translations(translations, references)
+
+
+@pytest.mark.parametrize("lowercase", ["no", None, 1])
+def test_lowercase_is_a_switch(lowercase):
+    message = f"`lowercase` must be True or False. Received: {lowercase!r}"
+    with pytest.raises(ValueError, match=message):
+        score_translations(["a"], ["a"], lowercase)
 
 
 def test_a_missing_extra_is_named(monkeypatch):

@@ -209,6 +209,12 @@ def test_bad_input(arguments, message):
 def test_bad_rows_and_strides():
     with pytest.raises(ValueError, match="`rows` must hold at least one row"):
         stack_rows([])
+    with pytest.raises(ValueError, match="`length` must .*: 2, and a row of 3"):
+        stack_rows([[1], [1, 2, 3]], length=2)
+    assert stack_rows([[1], [2, 3]], 9, length=3).tolist() == [
+        [1, 9, 9],
+        [2, 3, 9],
+    ]
     with pytest.raises(ValueError, match="`stride` .* Received: True"):
         check_stride(True, 5, 10)
     assert check_stride(None, 1, 3) == 1

@@ -4,7 +4,9 @@ import zlib
 
 import numpy as np
 
+from bertbook.causal_config import CausalLMConfig
 from bertbook.config import BertConfig
+from bertbook.decoder_names import causal_names, causal_shapes
 from bertbook.names import (
     encoder_names,
     encoder_shapes,
@@ -28,6 +30,12 @@ CONFIGS = {
         max_position_embeddings=29,
     ),
 }  # fmt: skip
+GPT2 = CausalLMConfig(
+    vocab_size=107, hidden_size=36, num_hidden_layers=2,
+    num_attention_heads=3, intermediate_size=50, max_position_embeddings=29,
+    pad_token_id=0, bos_token_id=2, eos_token_id=3,
+)  # fmt: skip
+NORMS = ("ln_1.weight", "ln_2.weight", "ln_f.weight")  # of GPT-2
 PRETRAINING = ("tiny", "relu", "gelu_new")  # stored with heads too
 
 
@@ -35,7 +43,7 @@ def draw(name, shape, seed=0):
     """Draws a tensor from its Hugging Face name: float32, not too small."""
     rng = np.random.default_rng(zlib.crc32(name.encode()) + seed)
     values = rng.normal(scale=0.05, size=shape)
-    if name.endswith("LayerNorm.weight"):
+    if name.endswith(("LayerNorm.weight", *NORMS)):
         values += 1.0
     return values.astype("float32")
 
@@ -102,4 +110,26 @@ def slices(hidden_states, pooled):
     return {
         "hidden_states": stack[:, :, ::3, ::step],
         "pooled": pooled[:, ::step],
+    }
+
+
+def gpt2_arrays(config):
+    """Returns every tensor of a GPT-2 under Hugging Face's names."""
+    shapes = causal_shapes(config)
+    names = causal_names(config.num_hidden_layers)
+    theirs = {f"transformer.{name}": shapes[ours] for ours, name in names}
+    return {name: draw(name, shape) for name, shape in theirs.items()}
+
+
+def draw_gpt2():
+    """Draws three texts of different lengths for the config `GPT2`."""
+    batch = draw_batch(CONFIGS["gelu_new"])
+    return {name: batch[name] for name in ("input_ids", "attention_mask")}
+
+
+def gpt2_slices(hidden_states, logits):
+    """Cuts the part of the outputs that is stored."""
+    return {
+        "hidden_states": np.stack(hidden_states)[:, :, ::3, ::2],
+        "logits": np.asarray(logits)[:, ::3, ::5],
     }

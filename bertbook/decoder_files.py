@@ -1,0 +1,158 @@
+"""Folders of models with a decoder: named arrays and back.
+
+A causal model is stored as GPT-2 is, so that other libraries open it. For an
+encoder-decoder there is no such layout: its tensors have our names, with dots.
+
+Differences: none; this module has no counterpart in the papers.
+"""
+
+import numpy as np
+
+from bertbook.causal_config import CausalLMConfig
+from bertbook.checkpoints import Checkpoint
+from bertbook.decoder_names import causal_names
+from bertbook.locations import find_folder
+from bertbook.names import thirds_of
+from bertbook.seq2seq_config import Seq2SeqConfig
+from bertbook.stored_config import read_json
+from bertbook.tensor_files import open_tensors, read_floats, write_tensors
+
+PREFIX = "transformer."  # what a GPT-2 with a head puts before its names
+OUTPUT = "lm_head.weight"  # tied to the token table
+
+
+def read_causal(name_or_dir):
+    """Reads config.json and the tensors of a GPT-2.
+
+    Args:
+        name_or_dir: A shipped name, a folder, or "hf://org/name".
+
+    Returns:
+        A `Checkpoint`; query, key and value stand apart in it, as everywhere.
+
+    Raises:
+        FileNotFoundError: There is no such folder, or a file is missing.
+        ValueError: A file is damaged, or describes another model.
+    """
+    folder = find_folder(name_or_dir)
+    config = CausalLMConfig.from_json(folder / "config.json")
+    table = {
+        theirs: ours for ours, theirs in causal_names(config.num_hidden_layers)
+    }
+    checkpoint = Checkpoint(config, {}, "Hugging Face", folder=folder)
+    output = None
+    for stored_name, file in open_tensors(folder):
+        name = stored_name.removeprefix(PREFIX)
+        if name == OUTPUT:
+            output = read_floats(file, stored_name)
+        elif name in table:
+            array = read_floats(file, stored_name)
+            for ours, part in _apart(table[name], array):
+                checkpoint.arrays[ours] = part
+                checkpoint.stored_names[ours] = stored_name
+        else:
+            checkpoint.skipped[stored_name] = _why_skipped(name)
+    _check_output(output, checkpoint)
+    _leave_other_vocabulary(checkpoint)
+    return checkpoint
+
+
+def write_causal(folder, config, arrays, max_shard_bytes=None):
+    """Writes config.json and the tensors of a causal model as GPT-2's.
+
+    Args:
+        folder: Made where it is missing.
+        config: The `CausalLMConfig` to write.
+        arrays: Every tensor under our names; query, key and value apart.
+        max_shard_bytes: As in `tensor_files.write_tensors`.
+    """
+    tensors = {
+        PREFIX + theirs: np.ascontiguousarray(_joined(ours, arrays))
+        for ours, theirs in causal_names(config.num_hidden_layers)
+    }
+    write_tensors(folder, config, tensors, max_shard_bytes)
+
+
+def read_seq2seq(name_or_dir):
+    """Reads config.json and the tensors of a `Seq2SeqTransformer`.
+
+    Args:
+        name_or_dir: A shipped name, a folder, or "hf://org/name".
+
+    Raises:
+        FileNotFoundError: There is no such folder, or a file is missing.
+        ValueError: A file is damaged, or describes another model.
+    """
+    folder = find_folder(name_or_dir)
+    config = Seq2SeqConfig.from_json(folder / "config.json")
+    checkpoint = Checkpoint(config, {}, "bertbook", folder=folder)
+    for stored_name, file in open_tensors(folder):
+        ours = stored_name.replace(".", "/")
+        checkpoint.arrays[ours] = read_floats(file, stored_name)
+        checkpoint.stored_names[ours] = stored_name
+    return checkpoint
+
+
+def write_seq2seq(folder, config, arrays, max_shard_bytes=None):
+    """Writes config.json and the tensors of a `Seq2SeqTransformer`.
+
+    Args:
+        folder: Made where it is missing.
+        config: The `Seq2SeqConfig` to write.
+        arrays: Every tensor under our names.
+        max_shard_bytes: As in `tensor_files.write_tensors`.
+    """
+    tensors = {
+        name.replace("/", "."): np.ascontiguousarray(array)
+        for name, array in arrays.items()
+    }
+    write_tensors(folder, config, tensors, max_shard_bytes)
+
+
+def _apart(name, array):
+    """Returns a tensor with its name; query, key and value as three."""
+    thirds = thirds_of(name)
+    if not thirds:
+        return [(name, array)]
+    return list(zip(thirds, np.split(array, 3, axis=-1), strict=True))
+
+
+def _joined(name, arrays):
+    """Undoes `_apart`."""
+    thirds = [arrays[third] for third in thirds_of(name)]
+    return np.concatenate(thirds, axis=-1) if thirds else arrays[name]
+
+
+def _check_output(output, checkpoint):
+    """Skips an output matrix that equals the token table.
+
+    Raises:
+        ValueError: It differs.
+    """
+    if output is None:
+        return
+    table = checkpoint.arrays.get("token/embeddings")
+    if table is None or not np.array_equal(output, table):
+        raise ValueError(
+            f"{OUTPUT} must be the same as token/embeddings, as in every "
+            f"GPT-2. Received: another tensor in {checkpoint.folder}."
+        )
+    checkpoint.skipped[OUTPUT] = "the same tensor as token/embeddings"
+
+
+def _leave_other_vocabulary(checkpoint):
+    """Skips a tokenizer.json of another kind, as that of GPT-2 itself is."""
+    path = checkpoint.folder / "tokenizer.json"
+    if path.is_file():
+        kind = read_json(path).get("model", {}).get("type")
+        if kind != "WordPiece":
+            why = f"a vocabulary of the kind {kind}, not WordPiece"
+            checkpoint.skipped[path.name] = why
+
+
+def _why_skipped(name):
+    if name.endswith((".attn.bias", ".attn.masked_bias")):
+        return "a causal mask, not a weight"
+    if name.startswith(("h.", "wte", "wpe", "ln_f")):
+        return "unknown"
+    return "belongs to a head that this model does not have"
