@@ -68,15 +68,16 @@ class DataFile:
         Raises:
             ValueError: The file is damaged, empty or not UTF-8.
         """
-        number = 0
         try:
+            # At once, so that a reader that stops leaves no file open.
             with self._open() as file:
-                for number, line in enumerate(file, 1):
-                    yield self._decode(line, number)
+                content = file.read()
         except DAMAGES as error:
             raise ValueError(f"{self.path} is damaged: {error}.") from error
-        if not number:
+        if not content:
             raise ValueError(f"{self} must hold text. Received: 0 bytes.")
+        for number, line in enumerate(io.BytesIO(content), 1):
+            yield self._decode(line, number)
 
     def _open(self) -> Any:
         """Opens the bytes of the text."""

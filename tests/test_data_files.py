@@ -42,6 +42,22 @@ def test_lines_of_a_member(tmp_path):
     assert not DataFile(tmp_path / "T.zip", "S/dev.tsv").is_there()
 
 
+def test_a_reader_that_stops_half_way_leaves_no_file_open(
+    tmp_path, monkeypatch
+):
+    opened = []
+    open_file = DataFile._open
+
+    def remember(file):
+        opened.append(open_file(file))
+        return opened[-1]
+
+    monkeypatch.setattr(DataFile, "_open", remember)
+    lines = DataFile(write(tmp_path / "a", "one\ntwo\n")).lines()
+    assert next(lines) == "one\n"
+    assert opened[0].closed
+
+
 def test_what_is_not_there(tmp_path):
     assert not DataFile(tmp_path / "a").is_there()
     assert not DataFile(tmp_path).is_there(), "a folder"
