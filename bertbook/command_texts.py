@@ -11,27 +11,26 @@ from typing import Any
 from bertbook.data_files import DataFile
 
 
-def add_texts(parser: Any, meaning: str) -> None:
+def add_texts(parser: Any, meaning: str, of_file: str) -> None:
     """Adds the options that `texts_of` reads to the parser of a command.
 
     Args:
         parser: A parser of `argparse`.
         meaning: What the words are, for its help.
+        of_file: What the lines of a file are, for its help.
     """
-    parser.add_argument(
-        "--file",
-        help="a text file, a text a line, empty ones left out; else standard "
-        "input",
-    )
+    parser.add_argument("--file", help=f"{of_file}; else standard input")
     parser.add_argument("text", nargs="*", help=meaning)
 
 
-def texts_of(command: str, options: Any) -> list[str]:
+def texts_of(command: str, options: Any, keep_empty: bool = False) -> list[str]:
     """Returns the texts of a command.
 
     Args:
         command: Its name, for messages.
         options: What its parser found.
+        keep_empty: Whether a line without a text stays, as "", so that the
+            lines of what comes out stand beside those that went in.
 
     Raises:
         FileNotFoundError: There is no such file.
@@ -43,14 +42,16 @@ def texts_of(command: str, options: Any) -> list[str]:
             f"`{command}` takes a text or `--file`. Received: both, "
             f"{options.text} and {options.file}."
         )
-    texts = options.text or list(read_lines(options.file or "-"))
-    if not texts:
+    if options.text:
+        return options.text
+    lines = list(read_lines(options.file or "-"))
+    if not any(lines):
         raise ValueError("The input must hold a text. Received: no line.")
-    return texts
+    return lines if keep_empty else [line for line in lines if line]
 
 
 def read_lines(path: str) -> Iterator[str]:
-    """Yields each line of a file that is not empty, without its end.
+    """Yields each line of a file without its end, one of white space as "".
 
     Args:
         path: A text file, perhaps packed as .xz or .gz; "-" for standard
@@ -62,5 +63,4 @@ def read_lines(path: str) -> Iterator[str]:
     """
     lines = sys.stdin if path == "-" else DataFile(Path(path)).lines()
     for line in lines or ():  # a program may have no standard input
-        if line.strip():
-            yield line.rstrip("\r\n")
+        yield line.rstrip("\r\n") if line.strip() else ""

@@ -68,6 +68,7 @@ def add_commands(commands) -> None:
         parser,
         "one text; or the parts of one row: text and second text, question "
         "and context, text and choices. In a file tabs part them",
+        "a text file, a row a line, empty ones left out",
     )
 
 

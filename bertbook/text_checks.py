@@ -102,7 +102,7 @@ def is_integer(value) -> bool:
 
 def as_number(value) -> float:
     """Returns a number as a float; NaN for what is none, as True and False."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return float("nan")
     try:
         return float(value)

@@ -24,7 +24,11 @@ def add_commands(commands) -> None:
     add("--beam-width", type=int, default=4, help="how many texts are kept")
     add("--max-length", type=int, help="most tokens of a translation")
     add("--batch-size", type=int, default=32, help="texts at a time")
-    add_texts(parser, "texts, each as one sentence")
+    add_texts(
+        parser,
+        "texts, each as one sentence",
+        "a text file, a text a line; an empty line stays empty",
+    )
 
 
 def add_training(add) -> None:
@@ -121,8 +125,8 @@ def config_of(options):
 
 
 def translate(options) -> None:
-    """Prints translations, a line for each text."""
-    texts = texts_of("translate", options)
+    """Prints translations, a line for each text; an empty line stays empty."""
+    texts = texts_of("translate", options, keep_empty=True)
     from bertbook import translation
 
     search = {"search": "beams", "beam_width": options.beam_width}
@@ -130,9 +134,10 @@ def translate(options) -> None:
         search = {"search": "greedy"}
     found = translation.translate(
         options.model,
-        texts,
+        [text for text in texts if text],
         options.max_length,
         batch_size=options.batch_size,
         **search,
     )
-    print("\n".join(found))
+    waiting = iter(found)
+    print("\n".join(next(waiting) if text else "" for text in texts))

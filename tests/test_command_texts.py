@@ -13,7 +13,7 @@ TEXTS = ["One.", "¿Dos\ty tres?"]
 
 def options_of(*words):
     parser = argparse.ArgumentParser()
-    add_texts(parser, "texts")
+    add_texts(parser, "texts", "lines")
     return parser.parse_args(words)
 
 
@@ -26,6 +26,15 @@ def test_words_a_file_and_standard_input_give_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     for words in (TEXTS, ["--file", str(path)], ["--file", str(packed)], []):
         assert texts_of("read", options_of(*words)) == TEXTS
+
+
+def test_lines_without_text_stay_where_they_are_asked_for(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("\nOne.\n \r\nTwo.\n", encoding="utf-8")
+    options = options_of("--file", str(path))
+    assert texts_of("read", options) == ["One.", "Two."]
+    kept = texts_of("read", options, keep_empty=True)
+    assert kept == ["", "One.", "", "Two."]
 
 
 def test_words_and_a_file_are_refused():
