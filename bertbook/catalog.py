@@ -22,6 +22,7 @@ PACKINGS = ("", ".xz", ".gz")
 ENTAILMENT = ("entailment", "not_entailment")
 THREE_WAY = ("contradiction", "entailment", "neutral")
 NEWS_ENTITIES = ("LOC", "MISC", "ORG", "PER")
+CLINICAL_ENTITIES = ("DRUG", "PROBLEM", "TEST")
 NEW_ENTITIES = (
     "corporation",
     "creative-work",
@@ -206,6 +207,7 @@ SETS: dict[str, DataSet] = {
         "questions", "json", question_reader(unanswerable=True)
     ),
     "tags": _sample("tags", "txt", tag_reader(NEWS_ENTITIES, width=2)),
+    "notes": _sample("notes", "txt", tag_reader(CLINICAL_ENTITIES, width=2)),
     "choices": _sample("choices", "csv", choices_of),
     "translation": _sample("translation", "tsv", translations_of),
 }

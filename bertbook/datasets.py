@@ -37,14 +37,16 @@ def load_dataset(
       number of the right one).
     - `squad`, `squad_v2`, `questions`: `id`, `question`, `context`, `answers`
       (lists of {`text`, `answer_start`}; empty where there is no answer).
-    - `conll2003`, `wnut17`, `tags`: `tokens`, `tags` (lists of strings, BIO).
+    - `conll2003`, `wnut17`, `tags`, `notes`: `tokens`, `tags` (lists of
+      strings, BIO).
     - `spa_eng`, `translation`: `source`, `target` (an English sentence, and
       the same in Spanish, which is what is to be learned).
 
-    `opinions`, `pairs`, `choices`, `questions`, `tags` and `translation` ship
-    with the package. The others are read from `data_dir` alone where it is
-    given; else from the folder that the environment variable BERTBOOK_DATA
-    names, else from the cache, into which they are downloaded once.
+    `opinions`, `pairs`, `choices`, `questions`, `tags`, `notes` and
+    `translation` ship with the package. The others are read from `data_dir`
+    alone where it is given; else from the folder that the environment variable
+    BERTBOOK_DATA names, else from the cache, into which they are downloaded
+    once.
 
     Args:
         name: A name from the list above.

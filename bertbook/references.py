@@ -129,12 +129,18 @@ OF_THE_SOURCES = (
 )  # fmt: skip
 # What chapters and docstrings cite beyond those, by name.
 _FURTHER = """
+Adhikari, Ram, Tang and Lin | 2019 | arXiv:1904.08398
+    DocBERT: BERT for Document Classification
 Akbik, Blythe and Vollgraf | 2018 | COLING
     Contextual String Embeddings for Sequence Labeling
+Alsentzer et al. | 2019 | arXiv:1904.03323
+    Publicly Available Clinical BERT Embeddings
 Ba, Kiros and Hinton | 2016 | arXiv:1607.06450
     Layer Normalization
 Bahdanau, Cho and Bengio | 2015 | arXiv:1409.0473
     Neural Machine Translation by Jointly Learning to Align and Translate
+Beltagy, Lo and Cohan | 2019 | arXiv:1903.10676
+    SciBERT: A Pretrained Language Model for Scientific Text
 Brunner et al. | 2020 | arXiv:1908.04211
     On Identifiability in Transformers
 Clark, Khandelwal, Levy and Manning | 2019 | arXiv:1906.04341
@@ -156,6 +162,8 @@ Hinton, Vinyals and Dean | 2015 | arXiv:1503.02531
     Distilling the Knowledge in a Neural Network
 Holtzman, Buys, Du, Forbes and Choi | 2020 | arXiv:1904.09751
     The Curious Case of Neural Text Degeneration
+Huang, Altosaar and Ranganath | 2019 | arXiv:1904.05342
+    ClinicalBERT: Modeling Clinical Notes and Predicting Hospital Readmission
 Jain and Wallace | 2019 | arXiv:1902.10186
     Attention is not Explanation
 Jia and Liang | 2017 | arXiv:1707.07328
@@ -167,9 +175,18 @@ Kingma and Ba | 2015 | arXiv:1412.6980
 Krell, Kosec, Perez and Fitzgibbon | 2021 | arXiv:2107.02027
     Efficient Sequence Packing without Cross-contamination: Accelerating Large
     Language Models without Impacting Performance
+Lample and Conneau | 2019 | arXiv:1901.07291
+    Cross-lingual Language Model Pretraining
 Lan et al. | 2020 | arXiv:1909.11942
     ALBERT: A Lite BERT for Self-supervised Learning of Language
     Representations
+Lee et al. | 2020 | Bioinformatics 36
+    BioBERT: a pre-trained biomedical language representation model for
+    biomedical text mining
+Lee and Hsiang | 2020 | arXiv:1906.02124
+    Patent Classification by Fine-Tuning BERT Language Model
+Li, Ding and Liu | 2019 | arXiv:1905.07504
+    Story Ending Prediction by Transferable BERT
 Liu et al. | 2019 | arXiv:1907.11692
     RoBERTa: A Robustly Optimized BERT Pretraining Approach
 Loshchilov and Hutter | 2019 | arXiv:1711.05101
@@ -183,6 +200,8 @@ Ney, Essen and Kneser | 1994 | Computer Speech and Language 8
     On structuring probabilistic dependences in stochastic language modelling
 Papineni, Roukos, Ward and Zhu | 2002 | ACL
     BLEU: a Method for Automatic Evaluation of Machine Translation
+Pires, Schlinger and Garrette | 2019 | arXiv:1906.01502
+    How Multilingual is Multilingual BERT?
 Popović | 2015 | WMT
     chrF: character n-gram F-score for automatic MT evaluation
 Post | 2018 | arXiv:1804.08771
@@ -197,10 +216,14 @@ Schuster and Nakajima | 2012 | ICASSP
     Japanese and Korean Voice Search
 Sennrich, Haddow and Birch | 2016 | arXiv:1508.07909
     Neural Machine Translation of Rare Words with Subword Units
+Shang, Ma, Xiao and Sun | 2019 | arXiv:1906.00346
+    Pre-training of Graph Augmented Transformers for Medication Recommendation
 Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov | 2014 | JMLR 15
     Dropout: A Simple Way to Prevent Neural Networks from Overfitting
 Sun et al. | 2019 | arXiv:1904.09223
     ERNIE: Enhanced Representation through Knowledge Integration
+Sun, Myers, Vondrick, Murphy and Schmid | 2019 | arXiv:1904.01766
+    VideoBERT: A Joint Model for Video and Language Representation Learning
 Sun et al. | 2020 | arXiv:1907.12412
     ERNIE 2.0: A Continual Pre-training Framework for Language Understanding
 Szegedy, Vanhoucke, Ioffe, Shlens and Wojna | 2016 | arXiv:1512.00567

@@ -64,6 +64,8 @@ SAMPLES = {
     ("questions", "dev"): ({"id", "question", "context", "answers"}, 60),
     ("tags", "train"): ({"tokens", "tags"}, 200),
     ("tags", "dev"): ({"tokens", "tags"}, 100),
+    ("notes", "train"): ({"tokens", "tags"}, 140),
+    ("notes", "dev"): ({"tokens", "tags"}, 70),
     ("choices", "train"): ({"text", "choices", "label"}, 40),
     ("choices", "dev"): ({"text", "choices", "label"}, 20),
     ("translation", "train"): ({"source", "target"}, 520),

@@ -23,6 +23,7 @@ LAYERS = [
         "runtime",
         "sentences",
         "seq2seq_config",
+        "stages",
         "text_checks",
         "vocabulary",
         "wordpiece",
@@ -51,7 +52,7 @@ LAYERS = [
         "tokenizer",
         "windows",
     },
-    {"readers"},
+    {"phrases", "readers"},
     {
         "catalog",
         "command_texts",
@@ -60,7 +61,7 @@ LAYERS = [
         "forward_pass",
         "pretrained",
     },
-    {"encoder", "examples", "datasets"},
+    {"encoder", "examples", "extra_tokens", "datasets"},
     {
         "answer_scores",
         "causal",
@@ -85,7 +86,7 @@ LAYERS = [
         "rows",
         "steps",
     },
-    {"decoder", "feeding", "seq2seq", "tasks", "training"},
+    {"decoder", "feeding", "seq2seq", "sharing", "tasks", "training"},
     {"averages", "beams", "sampling", "text_tasks", "word_tasks"},
     {"task_models"},
     {
@@ -102,7 +103,7 @@ LAYERS = [
         "training_errata",
     },
     {"errata", "pretraining", "finetuning", "generation"},
-    {"translation", "relatives", "drawing"},
+    {"domains", "translation", "relatives", "drawing"},
     {"translation_vocabularies"},
     {"matrices", "series", "sheets", "translation_runs"},
     {

@@ -66,6 +66,10 @@ def texts(name):
             " ".join(token for token, _ in sentence)
             for sentence in read_sentences(part("txt"))
         ],
+        "notes": lambda part: [
+            " ".join(token for token, _ in sentence)
+            for sentence in read_sentences(part("txt"))
+        ],
         "choices": lambda part: [
             row["sent1"] for row in read_choices(part("csv"))
         ],
@@ -86,7 +90,15 @@ def words(text):
     return re.findall(r"[\w']+", text.lower())
 
 
-ALL = ("opinions", "pairs", "questions", "tags", "choices", "translation")
+ALL = (
+    "opinions",
+    "pairs",
+    "questions",
+    "tags",
+    "notes",
+    "choices",
+    "translation",
+)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -139,10 +151,17 @@ def test_questions():
     assert counts == [(45, 180, 30), (15, 60, 10)]
 
 
-def test_tags():
-    kinds = {"PER", "ORG", "LOC", "MISC"}
-    for part, count, least in zip(PARTS, (200, 100), (60, 30), strict=True):
-        sentences = read_sentences(SAMPLES / "tags" / f"{part}.txt")
+TAGGED = {
+    "tags": ({"PER", "ORG", "LOC", "MISC"}, (200, 100), (60, 30)),
+    "notes": ({"DRUG", "PROBLEM", "TEST"}, (140, 70), (40, 15)),
+}
+
+
+@pytest.mark.parametrize("name", TAGGED)
+def test_tags(name):
+    kinds, counts, leasts = TAGGED[name]
+    for part, count, least in zip(PARTS, counts, leasts, strict=True):
+        sentences = read_sentences(SAMPLES / name / f"{part}.txt")
         assert len(sentences) == count
         begun = Counter()
         for sentence in sentences:
