@@ -50,8 +50,8 @@ OPTIONS = parser.parse_args()
 KEPT = ROOT / OPTIONS.out
 VOCAB_SIZE = 2_048  # the softmax over 8,192 would take most of the time
 LENGTH = 64
-SHORT = 25  # seconds
-RATES = (1e-3, 3e-3)
+SHORT = 12  # seconds
+RATES = {True: (3e-3, 1e-2), False: (1e-3, 3e-3)}  # with LSTM layers, without
 HELD_OUT = 640  # rows
 EPOCHS, TUNE_RATE, ULMFIT_RATE = 7, 1e-3, 1e-2  # on opinions
 # What comes before ULMFiT's last stage, and how that one is done.
@@ -87,7 +87,7 @@ def main():
 def plan():
     """Yields the name of each run and what does it, in order."""
     for name in FAMILY:
-        for rate in RATES:
+        for rate in rates_of(name):
             short = functools.partial(pretrain, name, SHORT, rate)
             yield f"rate/{name}/{rate:g}", short
     for name in FAMILY:
@@ -152,6 +152,11 @@ def rows(part):
     return found[:HELD_OUT] if part == "held_out" else found
 
 
+def rates_of(name):
+    """Returns the rates that are tried for one of the family."""
+    return RATES[bool(FAMILY[name].widths)]
+
+
 def pretrain(name, seconds, rate, weights=None):
     """Trains one of the family, and returns what came of it."""
     pieces, guesses = Pieces.of(tokenizer()), FAMILY[name].guesses
@@ -174,7 +179,9 @@ def pretrain(name, seconds, rate, weights=None):
 def pretrain_kept(name):
     """Trains one for the whole time, with the better rate."""
     found = read()
-    tried = {rate: found[f"rate/{name}/{rate:g}"]["loss"] for rate in RATES}
+    tried = {
+        rate: found[f"rate/{name}/{rate:g}"]["loss"] for rate in rates_of(name)
+    }
     best = min(tried, key=tried.get)
     return pretrain(name, OPTIONS.seconds, best, weights_of(name))
 

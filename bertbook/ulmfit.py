@@ -120,8 +120,8 @@ class GradualAdam(AdamW):
     def update_step(self, gradient, variable, learning_rate):
         """Takes a step of one variable, or none where it is frozen."""
         index = self._get_variable_index(variable)
-        opened = self.opened[self.group_of[index]]
-        trained = ops.cast(opened >= 0, variable.dtype)
+        opened = ops.cast(self.opened, variable.dtype)[self.group_of[index]]
+        trained = ops.cast(opened > FROZEN, variable.dtype)
         mean, square = self._momentums[index], self._velocities[index]
         gradient = ops.cast(gradient, variable.dtype)
         step = ops.cast(self.iterations, variable.dtype) - opened + 1
