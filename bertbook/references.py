@@ -147,19 +147,27 @@ Clark, Khandelwal, Levy and Manning | 2019 | arXiv:1906.04341
     What Does BERT Look At? An Analysis of BERT's Attention
 Dao, Fu, Ermon, Rudra and Ré | 2022 | arXiv:2205.14135
     FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness
+Deng, Dong, Socher, Li, Li and Fei-Fei | 2009 | CVPR
+    ImageNet: A Large-Scale Hierarchical Image Database
 Dong, Cordonnier and Loukas | 2021 | arXiv:2103.03404
     Attention is not all you need: pure attention loses rank doubly
     exponentially with depth
 Fan, Lewis and Dauphin | 2018 | arXiv:1805.04833
     Hierarchical Neural Story Generation
+Gers, Schmidhuber and Cummins | 2000 | Neural Computation 12
+    Learning to Forget: Continual Prediction with LSTM
 Gururangan et al. | 2018 | arXiv:1803.02324
     Annotation Artifacts in Natural Language Inference Data
 Gururangan et al. | 2020 | arXiv:2004.10964
     Don't Stop Pretraining: Adapt Language Models to Domains and Tasks
+He, Zhang, Ren and Sun | 2016 | arXiv:1512.03385
+    Deep Residual Learning for Image Recognition
 Hendrycks and Gimpel | 2016 | arXiv:1606.08415
     Gaussian Error Linear Units (GELUs)
 Hinton, Vinyals and Dean | 2015 | arXiv:1503.02531
     Distilling the Knowledge in a Neural Network
+Hochreiter and Schmidhuber | 1997 | Neural Computation 9
+    Long Short-Term Memory
 Holtzman, Buys, Du, Forbes and Choi | 2020 | arXiv:1904.09751
     The Curious Case of Neural Text Degeneration
 Huang, Altosaar and Ranganath | 2019 | arXiv:1904.05342
@@ -180,6 +188,8 @@ Lample and Conneau | 2019 | arXiv:1901.07291
 Lan et al. | 2020 | arXiv:1909.11942
     ALBERT: A Lite BERT for Self-supervised Learning of Language
     Representations
+LeCun, Bottou, Bengio and Haffner | 1998 | Proceedings of the IEEE 86
+    Gradient-Based Learning Applied to Document Recognition
 Lee et al. | 2020 | Bioinformatics 36
     BioBERT: a pre-trained biomedical language representation model for
     biomedical text mining
@@ -194,6 +204,8 @@ Loshchilov and Hutter | 2019 | arXiv:1711.05101
 Matthews | 1975 | Biochimica et Biophysica Acta 405
     Comparison of the predicted and observed secondary structure of T4 phage
     lysozyme
+Merity, Keskar and Socher | 2018 | arXiv:1708.02182
+    Regularizing and Optimizing LSTM Language Models
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650
     Are Sixteen Heads Really Better than One?
 Ney, Essen and Kneser | 1994 | Computer Speech and Language 8
@@ -218,6 +230,8 @@ Sennrich, Haddow and Birch | 2016 | arXiv:1508.07909
     Neural Machine Translation of Rare Words with Subword Units
 Shang, Ma, Xiao and Sun | 2019 | arXiv:1906.00346
     Pre-training of Graph Augmented Transformers for Medication Recommendation
+Simonyan and Zisserman | 2015 | arXiv:1409.1556
+    Very Deep Convolutional Networks for Large-Scale Image Recognition
 Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov | 2014 | JMLR 15
     Dropout: A Simple Way to Prevent Neural Networks from Overfitting
 Sun et al. | 2019 | arXiv:1904.09223
@@ -228,6 +242,8 @@ Sun et al. | 2020 | arXiv:1907.12412
     ERNIE 2.0: A Continual Pre-training Framework for Language Understanding
 Szegedy, Vanhoucke, Ioffe, Shlens and Wojna | 2016 | arXiv:1512.00567
     Rethinking the Inception Architecture for Computer Vision
+Tan and Le | 2019 | arXiv:1905.11946
+    EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks
 Taylor | 1953 | Journalism Quarterly 30
     "Cloze Procedure": A New Tool for Measuring Readability
 Tenney, Das and Pavlick | 2019 | arXiv:1905.05950
