@@ -238,7 +238,7 @@ def train_for(model, given, seconds, peak, clock=time.process_time):
 
     Returns:
         A dict: `steps`, `tokens` that were read, `guesses` that counted,
-        `seconds`, and `curve`: a list of (seconds, mean loss since the last).
+        `seconds`, and `curve`: now and then the seconds and the loss of a batch.
 
     Raises:
         ValueError: `seconds` or `peak` is not above 0, or the loss is not
@@ -251,7 +251,6 @@ def train_for(model, given, seconds, peak, clock=time.process_time):
         )
     model.optimizer.learning_rate = 0.0
     model.train_on_batch(*next(given))
-    model.reset_metrics()
     found = {"steps": 0, "tokens": 0, "guesses": 0, "curve": []}
     start, spent = clock(), 0.0
     while spent < seconds:
@@ -266,7 +265,6 @@ def train_for(model, given, seconds, peak, clock=time.process_time):
         spent = clock() - start
         if spent >= (len(found["curve"]) + 1) * seconds / REPORTS:
             found["curve"].append((round(spent, 2), round(loss, 4)))
-            model.reset_metrics()
     return {**found, "seconds": round(spent, 2)}
 
 
