@@ -36,8 +36,10 @@ from bertbook.labels import names_of_tags
 from bertbook.locations import data_folder
 from bertbook.masking import Pieces
 from bertbook.models import BertForPreTraining
+from bertbook.neighbors import look_at_neighbors
 from bertbook.pretraining import Recipe, Reporting, pretrain
-from bertbook.sharing import shared_pretraining_model
+from bertbook.sentences import split_sentences
+from bertbook.sharing import share_blocks
 from bertbook.stages import Stage, run_stages
 from bertbook.streams import ExampleStream
 
@@ -45,15 +47,18 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "benchmarks" / "results" / "variants"
 WORK = ROOT / "local" / "variants"  # models and checkpoints, to go on from
 FOR_CHAPTER = ROOT / "data" / "runs" / "variants.json"
-SEEDS = 3
+SEEDS = 2
 SMALL = {
     "hidden_size": 128,
     "num_hidden_layers": 4,
     "num_attention_heads": 4,
     "intermediate_size": 512,
-    "max_position_embeddings": 128,
+    "max_position_embeddings": 64,
+    "initializer_range": 0.05,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
 }
-QUIET = Reporting(log_steps=20, verbose=False, checkpoint_steps=1_000_000)
+QUIET = Reporting(log_steps=50, verbose=False, checkpoint_steps=1_000_000)
 pretraining.COMPILE = False  # tracing would take longer than the steps
 
 
@@ -145,7 +150,7 @@ def sentences(name, split, count=None):
 
 DOMAINS = {
     "notes": (120, 16, 48, 140, None),  # steps, rows, tokens, labeled, dev
-    "conll2003": (160, 16, 128, 400, 600),
+    "conll2003": (100, 16, 128, 400, 300),
 }
 
 
@@ -171,6 +176,20 @@ def domain_loss(name):
             for place, lines in texts.items()
         }
     return {"steps": DOMAINS[name][0], "loss": found}
+
+
+def control():
+    """Goes on with the shelf as with the notes: what more steps alone do."""
+    steps, rows, length, _, _ = DOMAINS["notes"]
+    paths = sorted((data_folder() / "samples" / "shelf").glob("*.txt"))
+    lines = [line for doc in read_documents(paths) for line in doc][1::4]
+    recipe = Recipe(steps=steps, batch_size=rows, learning_rate=3e-4)
+    model = adapt(lines, WORK / "control", "mini", recipe, length)
+    texts = {"domain": sentences("notes", "dev", 300), "shelf": shelf()}
+    return {
+        place: masked_loss(model, masked_rows(model.tokenizer, lines, 128))
+        for place, lines in texts.items()
+    }
 
 
 def tagging(name, start, seed):
@@ -200,47 +219,44 @@ def cut(data, count):
 
 
 def shared(is_shared):
-    """Trains a small model from random weights, shared or not."""
-    tokenizer = bb.Tokenizer.from_pretrained("mini")
-    config = bb.BertConfig(vocab_size=len(tokenizer), **SMALL)
-    recipe = Recipe(steps=300, batch_size=16, learning_rate=1.5e-3)
-    settings = ExampleSettings(max_length=64)
-    corpus = prepare([textbooks()], tokenizer, WORK / "textbooks", held_out=0.0)
+    """Trains a small model on the two languages, shared or not."""
+    file, tokenizer = bilingual_text("mixed")
+    recipe = Recipe(steps=1_000, batch_size=8, learning_rate=1.5e-3)
+    settings = ExampleSettings(max_length=48, next_sentence=False)
+    corpus = prepare([file], tokenizer, WORK / "both", held_out=0.0)
     stream = ExampleStream(corpus, Pieces.of(tokenizer), settings, 0)
     out = WORK / f"shared_{is_shared}"
     out.mkdir(exist_ok=True)
-    keras.utils.set_random_seed(0)
-    model = (
-        shared_pretraining_model(config)
-        if is_shared
-        else BertForPreTraining(config)
-    )
+    model = fresh(tokenizer)
+    if is_shared:
+        share_blocks(model)
     pretraining.compile_for_pretraining(model, recipe)
     pretraining.run_steps(model, stream, corpus, out, recipe, QUIET)
-    held = masked_rows(tokenizer, shelf(), 64)
-    with open(out / "log.csv", newline="", encoding="utf-8") as file:
-        log = list(csv.DictReader(file))
+    english = both_languages("dev")[0][:500]
+    with open(out / "log.csv", newline="", encoding="utf-8") as log_file:
+        log = list(csv.DictReader(log_file))
     return {
         "parameters": model.encoder.count_params(),
         "steps": [int(row["step"]) for row in log],
         "mlm_loss": [round(float(row["mlm_loss"]), 3) for row in log],
-        "shelf_loss": masked_loss(model, held),
+        "dev_loss": masked_loss(model, masked_rows(tokenizer, english, 48)),
     }
 
 
-def textbooks():
-    """Returns a file with a part of the textbooks."""
-    path = WORK / "textbooks.txt"
-    if not path.is_file():
-        documents = list(read_documents([corpus_file("textbooks")]))[::4]
-        text = "\n\n".join("\n".join(lines) for lines in documents)
-        path.write_text(text + "\n", encoding="utf-8")
-    return path
+def fresh(tokenizer):
+    """Returns a small model whose heads begin by looking at neighbors."""
+    keras.utils.set_random_seed(0)
+    model = BertForPreTraining(
+        bb.BertConfig(vocab_size=len(tokenizer), **SMALL)
+    )
+    look_at_neighbors(model)
+    model.tokenizer = tokenizer
+    return model
 
 
 # Two languages.
 
-BOTH_STEPS = 500
+BOTH_STEPS = 1_500
 MARKS = str.maketrans("", "", "¿?¡!.,;:")
 
 
@@ -251,11 +267,8 @@ def both_languages(split="train", count=60_000):
     return [[data[n][i] for i in order] for n in ("source", "target")]
 
 
-def bilingual_folder(kind):
-    """Pre-trains on two languages: mixed, or each sentence beside its twin."""
-    out = WORK / f"languages_{kind}_{BOTH_STEPS}"
-    if (out / "model.safetensors").is_file():
-        return out
+def bilingual_text(kind):
+    """Writes sentences of two languages: mixed, or each beside its twin."""
     english, spanish = both_languages()
     tokenizer = bb.Tokenizer.train([*english, *spanish], 4_000)
     if kind == "pairs":
@@ -269,15 +282,25 @@ def bilingual_folder(kind):
             for column in (english[:half], spanish[half:])
             for i in range(0, half, 60)
         ]
-    WORK.mkdir(parents=True, exist_ok=True)
     file = WORK / f"{kind}.txt"
     text = "\n\n".join("\n".join(lines) for lines in documents)
     file.write_text(text + "\n", encoding="utf-8")
+    return file, tokenizer
+
+
+def bilingual_folder(kind):
+    """Pre-trains on two languages."""
+    out = WORK / f"languages_{kind}_{BOTH_STEPS}"
+    if (out / "model.safetensors").is_file():
+        return out
+    file, tokenizer = bilingual_text(kind)
+    start = WORK / "languages_start"
+    fresh(tokenizer).save_pretrained(start)
     pretrain(
         [file],
         out,
-        Recipe(steps=BOTH_STEPS, batch_size=48, learning_rate=2e-3),
-        model=bb.BertConfig(vocab_size=len(tokenizer), **SMALL),
+        Recipe(steps=BOTH_STEPS, batch_size=12, learning_rate=1.5e-3),
+        model=start,
         tokenizer=tokenizer,
         examples=ExampleSettings(max_length=48, next_sentence=False),
         held_out=0.0,
@@ -309,7 +332,7 @@ def transfer(start, marks, seed):
     if start == "scratch":
         fresh = kind(model.config.replace(initializer_range=0.02), num_labels=2)
         fresh.tokenizer, model = model.tokenizer, fresh
-    learn = questions("train", "english", marks, 1_000)
+    learn = questions("train", "english", marks, 800)
     bb.finetune(
         uncompiled(model), learn, epochs=3, learning_rate=5e-4, seed=seed,
         max_length=48, options=Options(verbose=False),
@@ -354,42 +377,92 @@ def story_endings(stages, seed):
     return {"accuracy": scores["choices"]}
 
 
-RUNS = {
-    "loss_notes": functools.partial(domain_loss, "notes"),
-    **{
-        f"tags_notes_{start}_{seed}": functools.partial(
-            tagging, "notes", start, seed
+# Several labels at once.
+
+SUBJECTS = {
+    "bees": "how_bees_choose_a_home",
+    "bread": "bread_at_altitude",
+    "locks": "how_locks_work",
+    "moon": "moon_and_tides",
+}
+
+
+def toy_documents(count, seed, is_test):
+    """Returns documents of one or two subjects, five sentences of each."""
+    pools = {}
+    for subject, name in SUBJECTS.items():
+        path = data_folder() / "samples" / "shelf" / f"{name}.txt"
+        lines = path.read_text("utf-8").splitlines()
+        pool = [s for line in lines for s in split_sentences(line)]
+        border = 3 * len(pool) // 4
+        pools[subject] = pool[border:] if is_test else pool[:border]
+    rng = np.random.default_rng(seed)
+    data = {"text": [], "label": []}
+    for _ in range(count):
+        chosen = rng.choice(list(pools), rng.integers(1, 3), replace=False)
+        drawn = [rng.choice(pools[name], 5, replace=False) for name in chosen]
+        data["text"].append(" ".join(rng.permutation(np.concatenate(drawn))))
+        data["label"].append(sorted(chosen.tolist()))
+    return data
+
+
+def documents(seed):
+    """Tunes a model that gives a document all of its subjects."""
+    keras.utils.set_random_seed(seed)
+    model = bb.BertForSequenceClassification.from_pretrained(
+        "mini",
+        problem_type="multi_label_classification",
+        id2label=dict(enumerate(sorted(SUBJECTS))),
+    )
+    history = bb.finetune(
+        uncompiled(model), toy_documents(160, 0, False),
+        toy_documents(60, 1, True), epochs=5, learning_rate=5e-4,
+        batch_size=16, max_length=128, seed=seed,
+        options=Options(verbose=False),
+    )  # fmt: skip
+    return {
+        name: history[f"dev_{name}"]
+        for name in ("f1", "precision", "recall", "exact_match")
+    }
+
+
+def list_runs():
+    """Returns every run by its name, in the order of doing."""
+    do = functools.partial
+    runs = {"loss_notes": do(domain_loss, "notes")}
+    runs |= taggings("notes")
+    runs["vocabularies"] = vocabularies
+    runs["shared_no"] = do(shared, False)
+    runs["shared_yes"] = do(shared, True)
+    for seed in range(2):
+        for start in "mixed", "scratch":
+            runs[f"transfer_{start}_{seed}"] = do(transfer, start, False, seed)
+    runs["transfer_marks_0"] = do(transfer, "mixed", True, 0)
+    runs["documents_0"] = do(documents, 0)
+    runs["loss_control"] = control
+    runs["loss_conll2003"] = do(domain_loss, "conll2003")
+    runs |= taggings("conll2003")
+    for seed in range(2):
+        runs[f"transfer_pairs_{seed}"] = do(transfer, "pairs", False, seed)
+    for seed in range(SEEDS):
+        for stages in 1, 2:
+            key = f"stories_{stages}_{seed}"
+            runs[key] = do(story_endings, stages, seed)
+    return runs
+
+
+def taggings(name):
+    """Returns the runs of taggers of one domain."""
+    return {
+        f"tags_{name}_{start}_{seed}": functools.partial(
+            tagging, name, start, seed
         )
         for seed in range(SEEDS)
         for start in ("mini", "adapted")
-    },
-    "loss_conll2003": functools.partial(domain_loss, "conll2003"),
-    **{
-        f"tags_conll2003_{start}_{seed}": functools.partial(
-            tagging, "conll2003", start, seed
-        )
-        for seed in range(SEEDS)
-        for start in ("mini", "adapted")
-    },
-    "shared_no": functools.partial(shared, False),
-    "shared_yes": functools.partial(shared, True),
-    "vocabularies": vocabularies,
-    **{
-        f"transfer_{start}_{'marks' if marks else 'bare'}_{seed}":
-        functools.partial(transfer, start, marks, seed)
-        for start in ("mixed", "scratch", "pairs")
-        for marks in (False, True)
-        for seed in range(2)
-        if not marks or start == "mixed"
-    },
-    **{
-        f"stories_{stages}_{seed}": functools.partial(
-            story_endings, stages, seed
-        )
-        for seed in range(SEEDS)
-        for stages in (1, 2)
-    },
-}  # fmt: skip
+    }
+
+
+RUNS = list_runs()
 
 
 def main():
