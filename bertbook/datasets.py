@@ -109,7 +109,8 @@ def _check_name(name: str) -> str:
     """Returns the name of a set; offers the nearest for one that is none."""
     if name in list(SETS):
         return name
-    near = difflib.get_close_matches(str(name).lower(), SETS, n=3)
+    asked = "" if name is None else str(name).lower()  # "none" is near "notes"
+    near = difflib.get_close_matches(asked, SETS, n=3)
     offer = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(
         f"`name` must be one of {', '.join(SETS)}.{offer} Received: {name!r}."
