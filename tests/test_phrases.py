@@ -38,6 +38,10 @@ def test_a_phrase_is_one_unit():
     ]
 
 
+def test_a_phrase_ends_with_a_word():
+    assert units(["a b"])[0] == ["a", "bc", "de", "f", "gh"]
+
+
 def test_the_longer_phrase_wins():
     assert units(["bc de", "a bc", "bc de f"])[0] == ["a", "bc de f", "gh"]
 
