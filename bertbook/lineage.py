@@ -238,7 +238,7 @@ def train_for(model, given, seconds, peak, clock=time.process_time):
 
     Returns:
         A dict: `steps`, `tokens` that were read, `guesses` that counted,
-        `seconds`, and `curve`: now and then the seconds and the loss of a batch.
+        `seconds`, and `curve`: now and then the seconds and a batch's loss.
 
     Raises:
         ValueError: `seconds` or `peak` is not above 0, or the loss is not

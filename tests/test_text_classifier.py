@@ -107,9 +107,7 @@ def test_an_encoder_alone_classifies():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(
-        ValueError, match="`pooling` must be one of first"
-    ):
+    with pytest.raises(ValueError, match="`pooling` must be one of first"):
         TextClassifier(None, "middle")
     with pytest.raises(ValueError, match="`num_labels` must be >= 2"):
         TextClassifier(None, "first", num_labels=1)
