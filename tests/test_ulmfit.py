@@ -96,6 +96,17 @@ def test_what_is_frozen_stays_bit_by_bit():
     assert all((to_numpy(m.value) == 0).all() for m in adam._momentums[:4])
 
 
+def test_what_is_frozen_again_stays_though_it_has_moved():
+    groups = variables()
+    adam = GradualAdam(groups, learning_rate=0.1)
+    adam.unfreeze(3)
+    changes(groups, adam)
+    adam.unfreeze(1)
+    moved = changes(groups, adam)
+    assert (moved[:4] == 0).all()
+    assert (moved[4:] > 0).all()
+
+
 def test_a_group_counts_its_steps_from_where_it_is_unfrozen():
     groups = variables()
     adam = GradualAdam(groups, factor=1, learning_rate=0.1)
