@@ -187,7 +187,8 @@ def fit_gradually(
     adam = GradualAdam(
         groups, factor, learning_rate=SlantedTriangular(peak, steps)
     )
-    classifier.compile(adam, loss, jit_compile=False)
+    on_jax = keras.backend.backend() == "jax"  # it compiles always
+    classifier.compile(adam, loss, jit_compile=on_jax)
     losses = []
     for epoch in range(epochs):
         count = min(epoch + 1, len(groups)) if gradual else len(groups)
