@@ -79,8 +79,9 @@ REAL = (
     Plan(SIX, "sst2", 2, 1e-4, seeds=1, dtype=BRAIN),
     Plan(SIX, "stsb", 3, 1e-4, 16, seeds=1),
     Plan(SIX, "stsb", 4, 5e-5, 16, seeds=1),
+    Plan(SIX, "stsb", 8, 5e-5, 32, seeds=1),
     Plan(SIX, "conll2003", 3, 1e-4, 16, seeds=1, dtype=BRAIN),
-    Plan(SIX, "squad", 2, 1e-4, 16, 256, 20_000, seeds=1, dtype=BRAIN),
+    Plan(SIX, "squad", 2, 1e-4, 16, 256, 20_000, seeds=1),
 )
 SMALL = tuple(
     Plan(start, dataset, epochs=3, learning_rate=3e-4)
