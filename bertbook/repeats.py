@@ -1,85 +1,163 @@
-"""Initial weights with which a head finds a piece again in the other text.
+"""A short lesson with which a head finds a piece again in the other text.
 
 A model that has read little has no head that compares two texts piece by
-piece, and a few thousand labeled pairs do not give it one. Here one head is
-set to do so before the training. As with `neighbors`, the result is a plain
-BERT: every weight is trained, these too.
+piece, and a few thousand labeled pairs do not give it one. `teach_to_find`
+trains the queries and keys of one head of the first layer on pairs of texts
+without labels: the right place to look at is known. `mark_finds` lets that
+head say aloud where it found something. The result is a plain BERT, and
+every weight can be trained on.
 
-Differences: the paper's model has learned such heads from far more text. To
-start attention from a structure is the idea of Trockman and Kolter (2023),
-"Mimetic Initialization of Self-Attention Layers".
+Differences: the paper's model has learned such heads from far more text. A
+mark at words that the question and the passage share is a feature of the
+reader of Chen et al. (2017).
 """
 
 import numpy as np
 
-ROWS, LENGTH = 64, 64  # random rows, by which directions are measured
+from bertbook.runtime import keras, ops
+
+ROWS, LENGTH = 64, 64  # random rows, by which numbers are read off
 
 
-def look_for_repeats(model, head=-1, sharpness=12.0, apart=16.0, seed=0):
-    """Sets a head of the first layer to look for its piece in the other text.
+class Finder(keras.Model):
+    """The queries and keys of one head, and where it looks.
 
-    Where the piece is not there, the head looks at the other text's [SEP].
-    The values that it passes on stay as they were.
+    Args:
+        width: H, the width of the head.
+    """
+
+    def __init__(self, width, **kwargs):
+        super().__init__(**kwargs)
+        self.query = keras.layers.Dense(width)
+        self.key = keras.layers.Dense(width)
+
+    def build(self, shape):
+        """Creates both matrices for vectors of width D."""
+        self.query.build(shape)
+        self.key.build(shape)
+
+    def call(self, vectors):
+        """Returns the scores `(B, S, S)` of vectors `(B, S, D)`."""
+        keys = ops.swapaxes(self.key(vectors), 1, 2)
+        return ops.matmul(self.query(vectors), keys) / self.query.units**0.5
+
+
+def teach_to_find(
+    model, ids, segments, head=-1, steps=400, learning_rate=5e-3, seed=0
+):
+    """Trains one head of the first layer to find its piece in the other text.
+
+    Where the piece is not there, the head learns to look at the other text's
+    [SEP]. Only its queries and keys change.
+
+    Args:
+        model: A `BertEncoder`, or a model that has one, with a tokenizer.
+        ids: Pieces of pairs of texts, integer array of shape `(R, S)`.
+        segments: 0 for the first text and 1 for the second, `(R, S)`.
+        head: Which head.
+        steps: Updates by Adam, of 32 rows each.
+        learning_rate: That of the first update; it falls to 0 in a line.
+        seed: Seed of the order of the rows.
+
+    Returns:
+        The attention that falls on right places, by step, a list of numbers
+        in [0, 1].
+
+    Raises:
+        ValueError: The model has no tokenizer.
+    """
+    encoder = getattr(model, "encoder", model)
+    tokenizer = _tokenizer_of(model)
+    config = encoder.config
+    places = _places_of(head, config)
+    parts = _parts_of(encoder.blocks[0].attention, places, config.hidden_size)
+    finder = Finder(config.hidden_size // config.num_attention_heads)
+    finder.build((None, None, config.hidden_size))
+    finder.set_weights([part for pair in parts[:2] for part in pair])
+    rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, steps)
+    finder.compile(keras.optimizers.Adam(rate), _missed_attention)
+    random = np.random.default_rng(seed)
+    shares = []
+    for _ in range(steps):
+        rows = random.integers(0, len(ids), 32)
+        vectors = encoder.embeddings(ids[rows], segments[rows])
+        right, allowed = find_repeats(ids[rows], segments[rows], tokenizer)
+        answers = np.stack([right, allowed], axis=-1).astype("float32")
+        loss = finder.train_on_batch(vectors, answers)
+        shares.append(float(np.exp(-np.ravel(loss)[0])))
+    trained = [np.array(weight) for weight in finder.get_weights()]
+    _assign(encoder.blocks[0].attention, places, trained)
+    return shares
+
+
+def find_repeats(ids, segments, tokenizer):
+    """Finds where the pieces of each text stand in the other one.
+
+    Args:
+        ids: Integer array of shape `(B, S)`; segments alike.
+        segments: 0 for the first text, 1 for the second.
+        tokenizer: Says which pieces are special.
+
+    Returns:
+        Two boolean arrays `(B, S, S)`: where the same piece stands in the
+        other text, or that text's [SEP] where it does not; and where there is
+        no padding. Rows of padding have nothing right.
+    """
+    special = [tokenizer.cls_token_id, tokenizer.sep_token_id]
+    real = ids != tokenizer.pad_token_id
+    word = real & ~np.isin(ids, special)
+    other = segments[:, :, None] != segments[:, None, :]
+    other &= real[:, :, None] & real[:, None, :]
+    same = other & (ids[:, :, None] == ids[:, None, :])
+    same &= word[:, :, None] & word[:, None, :]
+    ends = other & (ids == tokenizer.sep_token_id)[:, None, :]
+    right = np.where(same.any(axis=-1, keepdims=True), same, ends)
+    return right, np.broadcast_to(real[:, None, :], right.shape)
+
+
+def mark_finds(model, head=-1, strength=6.0, seed=0):
+    """Lets a head add a mark to each token whose piece it found.
+
+    One number of the head's values becomes 0 at [SEP] and 1 elsewhere. The
+    output matrix turns it into a vector in a random direction.
 
     Args:
         model: A `BertEncoder`, or a model that has one, with a tokenizer.
         head: Which head of the first layer.
-        sharpness: What the score of the same piece has more than that of
-            another, about.
-        apart: What a score gains in the other text, and loses in its own.
-        seed: Seed of the rows by which directions are measured.
+        strength: Length of the mark; vectors have length `sqrt(D)`, about.
+        seed: Seed of the direction.
+
+    Returns:
+        The direction, of length 1, NumPy array of shape `(D,)`.
 
     Raises:
-        ValueError: The model has no tokenizer, or is too narrow to tell
-            pieces from positions.
+        ValueError: The model has no tokenizer.
     """
     encoder = getattr(model, "encoder", model)
-    ids, segments = random_pairs(model, seed)
+    ids, segments = random_pairs(encoder.config, _tokenizer_of(model), seed)
     vectors = np.asarray(encoder.embeddings(ids, segments))  # (R, S, D)
-    width = encoder.config.hidden_size // encoder.config.num_attention_heads
-    content, middle = content_directions(vectors, width - 2)  # (D, H - 2)
-    is_second = read_off(vectors, 2.0 * segments - 1)  # (D + 1,)
-    is_end = read_off(vectors, ids == model.tokenizer.sep_token_id)
-
-    root = np.sqrt(width)  # scores are divided by it
-    gain = np.sqrt(sharpness * root / content.shape[1])
-    kernel = np.zeros((2, vectors.shape[-1] + 1, width))  # query, key; + bias
-    kernel[:, :-1, :-2] = gain * content
-    kernel[:, -1, :-2] = -gain * middle @ content
-    kernel[0, :, -2] = np.sqrt(apart * root) * is_second
-    kernel[1, :, -2] = -np.sqrt(apart * root) * is_second
-    kernel[0, -1, -1] = 1.0  # every query asks for [SEP], half as loud
-    kernel[1, :, -1] = 0.5 * sharpness * root * is_end
-    assign_head(encoder.blocks[0].attention, head, *kernel)
-
-
-def look_everywhere(model, layer, head=-1, seed=0):
-    """Draws the queries and keys of a head anew, so that it looks evenly.
-
-    Args:
-        model: A `BertEncoder`, or a model that has one.
-        layer: Which layer, from 0.
-        head: Which of its heads.
-        seed: Seed of the numbers, of spread 0.02.
-    """
-    encoder = getattr(model, "encoder", model)
-    config = encoder.config
-    width = config.hidden_size // config.num_attention_heads
-    shape = (2, config.hidden_size + 1, width)
-    kernel = np.random.default_rng(seed).normal(scale=0.02, size=shape)
-    kernel[:, -1] = 0
-    assign_head(encoder.blocks[layer].attention, head, *kernel)
+    weights = read_off(vectors, ids != model.tokenizer.sep_token_id)
+    attention = encoder.blocks[0].attention
+    width = encoder.config.hidden_size
+    first = _places_of(head, encoder.config)[0]
+    kernel, bias = map(np.array, attention.query_key_value.get_weights())
+    kernel[:, 2 * width + first] = weights[:-1]
+    bias[2 * width + first] = weights[-1]
+    attention.query_key_value.set_weights([kernel, bias])
+    direction = np.random.default_rng(seed).normal(size=width)
+    direction -= direction.mean()  # the normalization would take it away
+    direction /= np.linalg.norm(direction)
+    kernel, bias = map(np.array, attention.output_projection.get_weights())
+    kernel[first] = strength * direction
+    attention.output_projection.set_weights([kernel, bias])
+    return direction
 
 
-def random_pairs(model, seed):
+def random_pairs(config, tokenizer, seed):
     """Returns ids and segments `(R, S)` of rows of random pieces."""
-    tokenizer = model.tokenizer
-    if tokenizer is None:
-        raise ValueError("`model` must have a tokenizer. Received: none.")
-    special = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-    special |= {tokenizer.pad_token_id}
-    pieces = [i for i in range(len(tokenizer)) if i not in special]
-    config = getattr(model, "encoder", model).config
+    special = [tokenizer.cls_token_id, tokenizer.sep_token_id]
+    special.append(tokenizer.pad_token_id)
+    pieces = np.setdiff1d(np.arange(len(tokenizer)), special)
     length = min(LENGTH, config.max_position_embeddings)
     ids = np.random.default_rng(seed).choice(pieces, (ROWS, length))
     half = length // 2
@@ -87,36 +165,6 @@ def random_pairs(model, seed):
     ids[:, [half - 1, length - 1]] = tokenizer.sep_token_id
     segments = np.tile(np.arange(length) >= half, (ROWS, 1))
     return ids.astype("int32"), segments.astype("int32")
-
-
-def content_directions(vectors, count):
-    """Finds in which directions pieces differ and places do not.
-
-    Args:
-        vectors: NumPy array of shape `(R, S, D)`, one place a column.
-        count: How many directions.
-
-    Returns:
-        The directions, `(D, count)`, along each of which the pieces have
-        spread 1, and the middle of all vectors, `(D,)`.
-
-    Raises:
-        ValueError: Fewer directions are left.
-    """
-    places = vectors.mean(axis=0)  # (S, D)
-    width = vectors.shape[-1]
-    middle = places.mean(axis=0)
-    of_places = np.linalg.svd(places - middle, full_matrices=False)[2]
-    if width - len(of_places) < count:
-        raise ValueError(
-            f"`hidden_size` must be at least {len(of_places) + count}, to "
-            f"tell pieces from places. Received: {width}."
-        )
-    keep = np.eye(width) - of_places.T @ of_places  # (D, D)
-    pieces = (vectors - places).reshape(-1, width) @ keep
-    _, spread, rows = np.linalg.svd(pieces, full_matrices=False)
-    spread = spread[:count] / np.sqrt(len(pieces))
-    return rows[:count].T / spread, middle
 
 
 def read_off(vectors, wanted):
@@ -134,14 +182,42 @@ def read_off(vectors, wanted):
     return np.linalg.lstsq(rows, np.ravel(wanted).astype("float64"))[0]
 
 
-def assign_head(attention, head, query, key):
-    """Sets queries and keys of one head; `(D + 1, H)`, the bias at the end."""
-    layer = attention.query_key_value
-    kernel, bias = (np.array(w) for w in (layer.kernel, layer.bias))
-    width, head_width = kernel.shape[0], query.shape[1]
-    start = range(0, width, head_width)[head]
-    for first, part in ((start, query), (width + start, key)):
-        kernel[:, first : first + head_width] = part[:-1]
-        bias[first : first + head_width] = part[-1]
-    layer.kernel.assign(kernel)
-    layer.bias.assign(bias)
+def _missed_attention(answers, scores):
+    """Returns the surprise that attention is on right places, on average."""
+    right, allowed = answers[..., 0] > 0, answers[..., 1] > 0
+    scores = ops.where(allowed, scores, -1e9)
+    on_right = ops.logsumexp(ops.where(right, scores, -1e9), axis=-1)
+    surprise = ops.logsumexp(scores, axis=-1) - on_right  # (B, S)
+    counted = ops.cast(ops.any(right, axis=-1), surprise.dtype)
+    return ops.sum(surprise * counted) / ops.sum(counted)
+
+
+def _tokenizer_of(model):
+    if model.tokenizer is None:
+        raise ValueError("`model` must have a tokenizer. Received: none.")
+    return model.tokenizer
+
+
+def _places_of(head, config):
+    """Returns the numbers of a vector that belong to a head."""
+    numbers = np.arange(config.hidden_size)
+    return numbers.reshape(config.num_attention_heads, -1)[head]
+
+
+def _parts_of(attention, places, width):
+    """Returns kernel and bias of a head's queries, keys and values."""
+    kernel, bias = attention.query_key_value.get_weights()
+    return [
+        (kernel[:, start + places], bias[start + places])
+        for start in (0, width, 2 * width)
+    ]
+
+
+def _assign(attention, places, weights):
+    """Sets queries and keys of a head: kernel and bias of each."""
+    kernel, bias = map(np.array, attention.query_key_value.get_weights())
+    width = len(kernel)
+    for start, part, offset in ((0, *weights[:2]), (width, *weights[2:])):
+        kernel[:, start + places] = part
+        bias[start + places] = offset
+    attention.query_key_value.set_weights([kernel, bias])

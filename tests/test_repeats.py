@@ -4,45 +4,75 @@ import numpy as np
 import pytest
 
 import bertbook as bb
+from bertbook.locations import shelf
 from bertbook.repeats import (
-    content_directions,
-    look_everywhere,
-    look_for_repeats,
+    find_repeats,
+    mark_finds,
     read_off,
+    teach_to_find,
 )
 from bertbook.runtime import keras
+from bertbook.sentences import split_sentences
 
 to_numpy = keras.ops.convert_to_numpy
 
 
-def shipped(change=None, **settings):
+@pytest.fixture(scope="module")
+def pairs():
+    """Two sentences that follow each other on the shelf, as ids, segments."""
+    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    rows = []
+    for path in shelf():
+        found = split_sentences(path.read_text(encoding="utf-8"))
+        rows += list(zip(found, found[1:], strict=False))
+    encoded = [tokenizer.encode(a, b, max_length=64) for a, b in rows]
+    return [
+        np.array([row[:64] + [0] * (64 - len(row)) for row in column], "int32")
+        for column in (
+            [row.input_ids for row in encoded],
+            [row.token_type_ids for row in encoded],
+        )
+    ]
+
+
+def shipped():
     keras.utils.set_random_seed(1)
-    encoder = bb.BertEncoder.from_pretrained("mini")
-    if change is not None:
-        change(encoder, **settings)
-    return encoder
+    return bb.BertEncoder.from_pretrained("mini")
 
 
-def attend(encoder, ids, segments, layer=0):
-    batch = {"input_ids": ids, "token_type_ids": segments}
+@pytest.fixture(scope="module")
+def taught(pairs):
+    encoder = shipped()
+    ids, segments = (column[100:] for column in pairs)
+    shares = teach_to_find(encoder, ids, segments, steps=150)
+    return encoder, shares
+
+
+def attend(encoder, ids, segments):
+    batch = {
+        "input_ids": ids,
+        "token_type_ids": segments,
+        "attention_mask": ids != 0,
+    }
     outputs = encoder(batch, output_attentions=True)
-    return to_numpy(outputs["attentions"][layer])  # (B, N, S, S)
-
-
-def pair_with_repeats(tokenizer, seed=0):
-    """Two texts of 15 and 20 pieces; every third of the first is in both."""
-    rng = np.random.default_rng(seed)
-    a, b = np.split(rng.choice(np.arange(600, 8_000), 35, False), [15])
-    again = np.arange(0, 15, 3)
-    places = rng.choice(20, len(again), False)
-    b[places] = a[again]
-    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
-    ids = np.array([[cls, *a, sep, *b, sep]], "int32")
-    segments = np.array([[0] * 17 + [1] * 21], "int32")
-    return ids, segments, 1 + again, 17 + places
+    return to_numpy(outputs["attentions"][0])  # (B, N, S, S)
 
 
 # Definition.
+
+
+def test_repeats_by_hand():
+    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    ids = np.array([[cls, 900, 901, sep, 901, 902, sep, 0]])
+    segments = np.array([[0, 0, 0, 0, 1, 1, 1, 0]])
+    right, allowed = find_repeats(ids, segments, tokenizer)
+    wanted = np.zeros((8, 8), bool)
+    wanted[[0, 1, 3], 6] = True  # not there: the other [SEP]
+    wanted[2, 4] = wanted[4, 2] = True
+    wanted[[5, 6], 3] = True
+    np.testing.assert_array_equal(right[0], wanted)
+    np.testing.assert_array_equal(allowed[0], [[True] * 7 + [False]] * 8)
 
 
 def test_the_numbers_of_a_plane_are_read_off():
@@ -52,79 +82,87 @@ def test_the_numbers_of_a_plane_are_read_off():
     np.testing.assert_allclose(found, [2, 0, -1, 4], atol=1e-10)
 
 
-def test_directions_tell_pieces_and_not_places():
-    rng = np.random.default_rng(0)
-    pieces = rng.normal(size=(90, 11, 13)) * np.arange(1, 14)
-    places = 50 * rng.normal(size=(11, 13))
-    found, middle = content_directions(pieces + places, 2)
-    np.testing.assert_allclose(middle, places.mean(0), atol=2)
-    measured = (pieces + places).reshape(-1, 13) @ found
-    np.testing.assert_allclose(measured.std(axis=0), 1, atol=0.1)
-    of_places = (pieces + places).mean(0) @ found  # hardly differ
-    assert of_places.std(axis=0).max() < 1e-9
+def test_the_lesson_is_learned_on_text_it_has_not_seen(pairs, taught):
+    encoder, shares = taught
+    assert shares[0] < 0.3
+    assert np.mean(shares[-20:]) > 0.9
+    ids, segments = (column[:100] for column in pairs)
+    right, _ = find_repeats(ids, segments, encoder.tokenizer)
+    looked = (attend(encoder, ids, segments)[:, -1] * right).sum(axis=-1)
+    assert looked[right.any(axis=-1)].mean() > 0.9
+    before = (attend(shipped(), ids, segments) * right[:, None]).sum(axis=-1)
+    found_before = before.swapaxes(1, 2)[right.any(axis=-1)].mean(axis=0)
+    assert found_before.max() < 0.3, "no head did it before"
 
 
-def test_repeats_are_found_in_both_directions():
-    encoder = shipped(look_for_repeats)
-    found = []
-    for seed in range(10):
-        pair = pair_with_repeats(encoder.tokenizer, seed)
-        ids, segments, first, second = pair
-        weights = attend(encoder, ids, segments)[0, -1]
-        for rows, columns in ((first, second), (second, first)):
-            found += list(weights[rows].argmax(-1) == columns)
-    assert np.mean(found) > 0.85  # rare pieces have short vectors
-    before = attend(shipped(), ids, segments)[0]
-    assert before[:, first, second].max() < 0.2, "no head did it before"
-
-
-def test_what_is_not_there_is_looked_for_at_the_separator():
-    encoder = shipped(look_for_repeats)
-    ids, segments, first, second = pair_with_repeats(encoder.tokenizer)
-    weights = attend(encoder, ids, segments)[0, -1]
-    alone = np.setdiff1d(np.arange(1, 16), first)
-    ends = weights[alone, -1]
-    assert ends.mean() > 0.3
-    assert ends.mean() > 5 * weights[first, -1].mean()
-
-
-def test_a_head_that_looks_evenly():
-    encoder = shipped(look_everywhere, layer=1, head=2)
-    ids, segments, *_ = pair_with_repeats(encoder.tokenizer)
-    weights = attend(encoder, ids, segments, layer=1)[0]
-    np.testing.assert_allclose(weights[2], 1 / ids.shape[1], atol=0.02)
-    assert weights[3].max() > 0.2, "another head"
+def test_marks_stand_where_pieces_are_in_both_texts(pairs, taught):
+    encoder = taught[0]
+    ids, segments = (column[:100] for column in pairs)
+    kept = encoder.get_weights()
+    direction = mark_finds(encoder)
+    assert np.linalg.norm(direction) == pytest.approx(1)
+    vectors = encoder.embeddings(ids, segments)
+    mask = (ids != 0)[:, None, None, :]
+    gathered = encoder.blocks[0].attention(vectors, attention_mask=mask)
+    encoder.set_weights(kept)
+    marks = to_numpy(gathered) @ direction
+    right, _ = find_repeats(ids, segments, encoder.tokenizer)
+    at_end = right & (ids == encoder.tokenizer.sep_token_id)[:, None, :]
+    alone = at_end.any(axis=-1)
+    found = right.any(axis=-1) & ~alone
+    assert marks[found].mean() - marks[alone].mean() > 4
+    middle = (marks[found].mean() + marks[alone].mean()) / 2
+    assert (marks[found] > middle).mean() > 0.85
+    assert (marks[alone] < middle).mean() > 0.85
 
 
 # Property.
 
 
 @pytest.mark.parametrize("head", [0, 2, -1])
-def test_one_head_changes_and_its_values_do_not(head):
-    old, new = shipped(), shipped(look_for_repeats, head=head)
+def test_one_head_changes_and_its_values_do_not(head, pairs):
+    old, new = shipped(), shipped()
+    teach_to_find(new, *pairs, head=head, steps=2)
     number = head % 4
-    width = 64
     for before, after in zip(old.weights, new.weights, strict=True):
         different = to_numpy(before) != to_numpy(after)
         if "block_0/attention/query_key_value" in before.path:
             columns = np.flatnonzero(different.reshape(-1, 768).any(axis=0))
-            here = np.arange(number * width, (number + 1) * width)
+            here = np.arange(64 * number, 64 * (number + 1))
             assert set(columns) <= {*here, *(here + 256)}
-            assert len(columns) > width
+            assert len(columns) > 64
         else:
             assert not different.any(), before.path
+
+
+def test_a_mark_changes_one_value_and_one_row(pairs):
+    old, new = shipped(), shipped()
+    mark_finds(new, head=1)
+    kernels = [
+        [
+            to_numpy(layer.kernel)
+            for attention in (encoder.blocks[0].attention,)
+            for layer in (
+                attention.query_key_value,
+                attention.output_projection,
+            )
+        ]
+        for encoder in (old, new)
+    ]
+    (before_in, before_out), (after_in, after_out) = kernels
+    (columns,) = np.nonzero((before_in != after_in).any(axis=0))
+    (rows,) = np.nonzero((before_out != after_out).any(axis=1))
+    assert list(columns) == [2 * 256 + 64]
+    assert list(rows) == [64]
 
 
 # Error.
 
 
-def test_what_cannot_be_set():
+@pytest.mark.parametrize("change", [mark_finds, teach_to_find])
+def test_a_model_without_a_tokenizer(change, pairs):
     encoder = shipped()
     encoder.tokenizer = None
+    arguments = pairs if change is teach_to_find else ()
     with pytest.raises(ValueError, match="`model` must have a tokenizer"):
-        look_for_repeats(encoder)
-    config = bb.BertConfig.named("tiny", vocab_size=8_192, hidden_size=64)
-    narrow = bb.BertEncoder(config)
-    narrow.tokenizer = bb.Tokenizer.from_pretrained("mini")
-    with pytest.raises(ValueError, match="`hidden_size` must be at least"):
-        look_for_repeats(narrow)
+        change(encoder, *arguments)
