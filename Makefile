@@ -36,7 +36,10 @@ DEV := -e '.[book,hub,metrics,dev]'
 
 # Everything runs on the CPU. Unit tests look at the real data sets where
 # BERTBOOK_DATA names their folder; chapters are compared on what ships.
-ON_CPU := env -u BERTBOOK_FULL CUDA_VISIBLE_DEVICES=-1
+# Large pages: TensorFlow takes and gives back much memory at every step, and
+# half of the time goes into small pages on some machines (C library 2.35 on).
+ON_CPU := env -u BERTBOOK_FULL CUDA_VISIBLE_DEVICES=-1 \
+	GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 SHIPPED := env -u BERTBOOK_DATA
 ON_TENSORFLOW := $(ON_CPU) KERAS_BACKEND=tensorflow
 ON_JAX := $(ON_CPU) JAX_PLATFORMS=cpu KERAS_BACKEND=jax

@@ -24,12 +24,18 @@ class Finder(keras.Model):
 
     Args:
         width: H, the width of the head.
+        seed: Seed of the matrices.
     """
 
-    def __init__(self, width, **kwargs):
+    def __init__(self, width, seed, **kwargs):
         super().__init__(**kwargs)
-        self.query = keras.layers.Dense(width)
-        self.key = keras.layers.Dense(width)
+        self.query, self.key = (
+            keras.layers.Dense(
+                width,
+                kernel_initializer=keras.initializers.GlorotUniform(seed),
+            )
+            for seed in (seed, seed + 1)
+        )
 
     def build(self, shape):
         """Creates both matrices for vectors of width D."""
@@ -43,12 +49,13 @@ class Finder(keras.Model):
 
 
 def teach_to_find(
-    model, ids, segments, head=-1, steps=400, learning_rate=5e-3, seed=0
+    model, ids, segments, head=-1, steps=400, learning_rate=1e-2, seed=0
 ):
-    """Trains one head of the first layer to find its piece in the other text.
+    """Trains a new head of the first layer to find its piece in the other text.
 
     Where the piece is not there, the head learns to look at the other text's
-    [SEP]. Only its queries and keys change.
+    [SEP]. Its queries and keys begin at
+    random, and nothing else changes.
 
     Args:
         model: A `BertEncoder`, or a model that has one, with a tokenizer.
@@ -57,7 +64,7 @@ def teach_to_find(
         head: Which head.
         steps: Updates by Adam, of 32 rows each.
         learning_rate: That of the first update; it falls to 0 in a line.
-        seed: Seed of the order of the rows.
+        seed: Seed of the matrices, and of the order of the rows.
 
     Returns:
         The attention that falls on right places, by step, a list of numbers
@@ -70,10 +77,8 @@ def teach_to_find(
     tokenizer = _tokenizer_of(model)
     config = encoder.config
     places = _places_of(head, config)
-    parts = _parts_of(encoder.blocks[0].attention, places, config.hidden_size)
-    finder = Finder(config.hidden_size // config.num_attention_heads)
+    finder = Finder(len(places), seed)
     finder.build((None, None, config.hidden_size))
-    finder.set_weights([part for pair in parts[:2] for part in pair])
     rate = keras.optimizers.schedules.PolynomialDecay(learning_rate, steps)
     finder.compile(keras.optimizers.Adam(rate), _missed_attention)
     random = np.random.default_rng(seed)
@@ -119,7 +124,8 @@ def mark_finds(model, head=-1, strength=6.0, seed=0):
     """Lets a head add a mark to each token whose piece it found.
 
     One number of the head's values becomes 0 at [SEP] and 1 elsewhere. The
-    output matrix turns it into a vector in a random direction.
+    output matrix turns it into a vector in a random direction, and nothing
+    else that the layer gathers goes there.
 
     Args:
         model: A `BertEncoder`, or a model that has one, with a tokenizer.
@@ -148,6 +154,7 @@ def mark_finds(model, head=-1, strength=6.0, seed=0):
     direction -= direction.mean()  # the normalization would take it away
     direction /= np.linalg.norm(direction)
     kernel, bias = map(np.array, attention.output_projection.get_weights())
+    kernel -= np.outer(kernel @ direction, direction)
     kernel[first] = strength * direction
     attention.output_projection.set_weights([kernel, bias])
     return direction
@@ -202,15 +209,6 @@ def _places_of(head, config):
     """Returns the numbers of a vector that belong to a head."""
     numbers = np.arange(config.hidden_size)
     return numbers.reshape(config.num_attention_heads, -1)[head]
-
-
-def _parts_of(attention, places, width):
-    """Returns kernel and bias of a head's queries, keys and values."""
-    kernel, bias = attention.query_key_value.get_weights()
-    return [
-        (kernel[:, start + places], bias[start + places])
-        for start in (0, width, 2 * width)
-    ]
 
 
 def _assign(attention, places, weights):
