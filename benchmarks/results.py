@@ -121,6 +121,10 @@ ALIGNED = tuple(
         ("mini", "all"),
     )
 )  # fmt: skip
+ASKED = tuple(
+    Plan(start, "questions", 2, 3e-4, batch_size=16, seeds=5)
+    for start in ("mini", "scratch")
+)
 WORDS = tuple(
     Plan("bag of words", dataset, rows=rows, seeds=10)
     for dataset, rows in (
@@ -131,7 +135,8 @@ COUNTED = tuple(
     Plan("bag of words", dataset, seeds=1)
     for dataset in ("sst2", "cola", "mrpc", "rte", "qnli")
 )
-RUNS = (*CURVE, *STEPS, *FEW, *ALIGNED, *WORDS, *COUNTED, *REAL, *SMALL)
+TUNED = (*CURVE, *STEPS, *FEW, *ALIGNED, *ASKED)
+RUNS = (*TUNED, *WORDS, *COUNTED, *REAL, *SMALL)
 LATER = ("cola", "rte", "qnli", "wnut17", "squad_v2")
 
 
@@ -207,14 +212,15 @@ def list_for_chapters():
             "epochs": plan.epochs,
             "scores": [scores_by_epoch(result) for result in found],
         }
-        for plan in (*CURVE, *STEPS, *FEW, *ALIGNED, *WORDS)
+        for plan in (*TUNED, *WORDS)
         if len(found := kept(plan)) == plan.seeds
     ]
 
 
 def scores_by_epoch(result):
     """Returns the score on dev after each epoch; of words there is one."""
-    metric = "f1" if result["plan"]["dataset"] == "tags" else "accuracy"
+    has_f1 = result["plan"]["dataset"] in ("tags", "questions")
+    metric = "f1" if has_f1 else "accuracy"
     history = result["history"] or {
         f"dev_{metric}": [result["metrics"][metric]]
     }
