@@ -112,8 +112,8 @@ def test_marks_stand_where_pieces_are_in_both_texts(pairs, taught):
     found = right.any(axis=-1) & ~alone
     assert marks[found].mean() - marks[alone].mean() > 3
     middle = (marks[found].mean() + marks[alone].mean()) / 2
-    assert (marks[found] > middle).mean() > 0.95
-    assert (marks[alone] < middle).mean() > 0.95
+    assert (marks[found] > middle).mean() > 0.9
+    assert (marks[alone] < middle).mean() > 0.9
 
 
 # Property.

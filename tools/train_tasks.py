@@ -36,7 +36,7 @@ class Plan:
     dataset: str
     rows: int
     epochs: int = 1
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-4
     batch_size: int = 32
     max_length: int = 128
     shortest: int | None = None  # passages are cut to a length from here on
@@ -52,7 +52,10 @@ PLANS = {
         dataset="qnli",
         rows=24_000,
         task="does the second sentence answer the first, a question",
-        data="QNLI of GLUE (Wang et al., 2019), made of SQuAD 1.1",
+        data="{:,} pairs made from questions of the training set of SQuAD "
+        "1.1 in the way of QNLI (Wang et al., 2019): half with the sentence "
+        "that holds the answer, half with the one beside it that shares most "
+        "words with the question; measured on QNLI's development set",
         limits="Its questions are about encyclopedia articles, and each was "
         "written with the answer in view, so that words in common say much.",
     ),
@@ -60,10 +63,12 @@ PLANS = {
         start="mini",
         dataset="squad",
         rows=80_000,
+        learning_rate=1e-3,
         shortest=60,
         longest=400,
         task="from where to where in a passage the answer to a question stands",
-        data="SQuAD 1.1 (Rajpurkar et al., 2016)",
+        data="{:,} questions of the training set of SQuAD 1.1 (Rajpurkar et "
+        "al., 2016)",
         limits="It reads 128 tokens at a time and answers every question, "
         "also those that the passage does not answer.",
     ),
