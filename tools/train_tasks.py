@@ -205,9 +205,8 @@ def write_card(name, plan, found):
         f"`{plan.start}`, trained further on one question: {plan.task}. It is "
         "a start for small sets of such rows, and small enough to look into.",
         "## Data",
-        f"{plan.rows:,} rows of the training set of {plan.data}, CC BY-SA "
-        "4.0, whose questions crowd workers wrote about Wikipedia articles. "
-        "No text is passed on here.",
+        f"{plan.data.format(plan.rows)}. Crowd workers wrote the questions "
+        "about Wikipedia articles (CC BY-SA 4.0). No text is passed on here.",
         "## Recipe",
         *(
             [
