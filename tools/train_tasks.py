@@ -94,7 +94,9 @@ def main():
         batch_size=plan.batch_size,
         max_length=plan.max_length,
         out=out,
-        options=Options(frozen_layers=1, checkpoint_steps=100),
+        options=Options(
+            frozen_layers=1, checkpoint_steps=100, evaluation_steps=100
+        ),
     )
     target = MODELS / name
     model.save_pretrained(target, "float16")
