@@ -120,19 +120,18 @@ def make_model(plan, train):
     model = kind(config, **head)
     model.encoder.set_weights(source.encoder.get_weights())
     model.tokenizer = source.tokenizer
-    if plan.start == "mini":  # no head of it compares two texts
-        names = PAIRED if PAIRED[0] in train else QUESTIONED
-        texts = [train[name][:LESSON] for name in names]
-        rows = [
-            model.tokenizer.encode(*pair, max_length=plan.max_length)
-            for pair in zip(*texts, strict=True)
-        ]
-        teach_to_find(
-            model,
-            pad([row.input_ids for row in rows], plan.max_length),
-            pad([row.token_type_ids for row in rows], plan.max_length),
-        )
-        mark_finds(model)
+    names = PAIRED if PAIRED[0] in train else QUESTIONED
+    texts = [train[name][:LESSON] for name in names]
+    rows = [
+        model.tokenizer.encode(*pair, max_length=plan.max_length)
+        for pair in zip(*texts, strict=True)
+    ]
+    teach_to_find(
+        model,
+        pad([row.input_ids for row in rows], plan.max_length),
+        pad([row.token_type_ids for row in rows], plan.max_length),
+    )
+    mark_finds(model)
     return model
 
 
@@ -210,14 +209,13 @@ def write_card(name, plan, found):
         f"{plan.data.format(plan.rows)}. Crowd workers wrote the questions "
         "about Wikipedia articles (CC BY-SA 4.0). No text is passed on here.",
         "## Recipe",
+        "Before the training one head of the first layer was taught on "
+        f"{LESSON:,} of the pairs to look for its piece in the other text, "
+        "and to mark where it finds it (`bertbook.repeats`); `mini` had none "
+        "that compares texts.",
         *(
-            [
-                "Before the training one head of the first layer was taught "
-                f"on {LESSON:,} of the pairs to look for its piece in the "
-                "other text, and to mark where it finds it "
-                "(`bertbook.repeats`); `mini` had none that compares texts."
-            ]
-            if plan.start == "mini"
+            []
+            if plan.longest is None
             else [
                 f"Passages cut to whole sentences of {plan.shortest} to "
                 f"{plan.longest} characters around the answer."
