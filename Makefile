@@ -37,12 +37,19 @@ DEV := -e '.[book,hub,metrics,dev]'
 # Everything runs on the CPU. Unit tests look at the real data sets where
 # BERTBOOK_DATA names their folder; chapters are compared on what ships.
 # Large pages: TensorFlow takes and gives back much memory at every step, and
-# half of the time goes into small pages on some machines (C library 2.35 on).
+# much of the time goes into small pages on some machines (C library 2.35 on).
+# One thread a test: the tests run side by side, each on a core of its own.
 ON_CPU := env -u BERTBOOK_FULL CUDA_VISIBLE_DEVICES=-1 \
-	GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+	GLIBC_TUNABLES=glibc.malloc.hugetlb=1 OMP_NUM_THREADS=1 \
+	TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1
 SHIPPED := env -u BERTBOOK_DATA
 ON_TENSORFLOW := $(ON_CPU) KERAS_BACKEND=tensorflow
 ON_JAX := $(ON_CPU) JAX_PLATFORMS=cpu KERAS_BACKEND=jax
+
+# What is compiled twice is compiled once, in this run and in the next.
+COMPILED := JAX_COMPILATION_CACHE_DIR=$(CURDIR)/$(JAX_ENV)/compiled \
+	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 \
+	JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 
 # Unit tests compile much and compute little: a third less time on JAX.
 COMPILE_FAST := XLA_FLAGS="--xla_backend_optimization_level=0 \
@@ -85,10 +92,10 @@ test-notebooks: $(DEV_STAMP)
 	--nbval-sanitize-with tests/nbval_sanitize.cfg notebooks/*.ipynb
 
 test-jax-units: $(JAX_STAMP)
-	$(ON_JAX) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest $(UNIT_TESTS)
+	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest $(UNIT_TESTS)
 
 test-jax-notebooks: $(JAX_STAMP)
-	$(SHIPPED) $(ON_JAX) $(JAX_ENV)/bin/python -m pytest --nbval-lax $(NBVAL) \
+	$(SHIPPED) $(ON_JAX) $(COMPILED) $(JAX_ENV)/bin/python -m pytest --nbval-lax $(NBVAL) \
 	notebooks/*.ipynb
 
 test-peers: $(PEERS_STAMP) ## compare with Hugging Face, and KerasHub on JAX

@@ -61,7 +61,7 @@ class Plan:
             parts.append(str(self.rows))
         if self.strategy != "first":
             parts.append(self.strategy)
-        if self.start in (SIX, *SHIPPED):
+        if self.start != "bag of words":
             parts.append(f"{self.learning_rate:g}")
             parts.append(f"{self.epochs}_epochs")
         if self.package != "bertbook":
@@ -122,8 +122,8 @@ ALIGNED = tuple(
     )
 )  # fmt: skip
 ASKED = tuple(
-    Plan(start, "questions", 2, 3e-4, batch_size=16, seeds=5)
-    for start in ("mini", "scratch")
+    Plan(start, "questions", 2, 1e-4, batch_size=16, seeds=10)
+    for start in ("mini-squad", "mini", "scratch")
 )
 WORDS = tuple(
     Plan("bag of words", dataset, rows=rows, seeds=10)

@@ -70,6 +70,9 @@ class Pretrained:
             ValueError: `x` does not fit the config, as `batching.check_batch`
                 says.
         """
+        if self.built and self.optimizer and not self.optimizer.built:
+            # Made in the first step, its variables would cost a second trace.
+            self.optimizer.build(self.trainable_variables)
         return super().fit(self._checked_whole(x), *args, **kwargs)
 
     def evaluate(self, x=None, *args, **kwargs):

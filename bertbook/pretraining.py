@@ -8,6 +8,8 @@ import contextlib
 import dataclasses
 from pathlib import Path
 
+import numpy as np
+
 from bertbook import cards, scores, training
 from bertbook.config import SIZES, BertConfig
 from bertbook.corpus import Corpus, prepare, vocabulary_hash
@@ -18,7 +20,7 @@ from bertbook.losses import pretraining_losses, pretraining_metrics
 from bertbook.masking import Pieces
 from bertbook.models import BertForPreTraining
 from bertbook.optimization import WarmupLinearDecay, make_optimizer
-from bertbook.runtime import keras
+from bertbook.runtime import keras, ops
 from bertbook.streams import ExampleStream, Position
 from bertbook.tokenizer import Tokenizer
 
@@ -273,6 +275,25 @@ def compile_for_pretraining(model, recipe):
         jit_compile=COMPILE,
     )
     optimizer.build(model.trainable_variables)
+    build_losses(model)
+
+
+def build_losses(model):
+    """Makes the counters of both losses.
+
+    Keras would make them in the first step, and TensorFlow traces a step
+    again when it has made variables.
+    """
+    label, weight = np.zeros((1, 1), "int32"), np.zeros((1, 1), "float32")
+    model.compute_loss(
+        y={"mlm_logits": label, "nsp_logits": label[0]},
+        y_pred={
+            "mlm_logits": ops.zeros((1, 1, model.config.vocab_size)),
+            "nsp_logits": ops.zeros((1, 2)),
+        },
+        sample_weight={"mlm_logits": weight, "nsp_logits": weight[0]},
+    )
+    model.reset_metrics()
 
 
 @contextlib.contextmanager

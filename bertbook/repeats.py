@@ -51,11 +51,10 @@ class Finder(keras.Model):
 def teach_to_find(
     model, ids, segments, head=-1, steps=400, learning_rate=1e-2, seed=0
 ):
-    """Trains a new head of the first layer to find its piece in the other text.
+    """Trains a head of the first layer to find its piece in the other text.
 
     Where the piece is not there, the head learns to look at the other text's
-    [SEP]. Its queries and keys begin at
-    random, and nothing else changes.
+    [SEP]. Its queries and keys begin at random, and nothing else changes.
 
     Args:
         model: A `BertEncoder`, or a model that has one, with a tokenizer.

@@ -266,8 +266,9 @@ def test_devices_share_a_batch_without_changing_the_curve(tmp_path):
     curves = {}
     for devices in (1, 2, 4):
         out = tmp_path / str(devices)
-        flag = f"--xla_force_host_platform_device_count={devices}"
-        environment = os.environ | {"KERAS_BACKEND": "jax", "XLA_FLAGS": flag}
+        flags = os.environ.get("XLA_FLAGS", "")
+        flags += f" --xla_force_host_platform_device_count={devices}"
+        environment = os.environ | {"KERAS_BACKEND": "jax", "XLA_FLAGS": flags}
         words = command(out, "--data-parallel")
         words[words.index("--batch-size") + 1] = "15"  # does not split evenly
         words[words.index("--steps") + 1] = "8"

@@ -25,14 +25,8 @@ def pairs():
     for path in shelf():
         found = split_sentences(path.read_text(encoding="utf-8"))
         rows += list(zip(found, found[1:], strict=False))
-    encoded = [tokenizer.encode(a, b, max_length=64) for a, b in rows]
-    return [
-        np.array([row[:64] + [0] * (64 - len(row)) for row in column], "int32")
-        for column in (
-            [row.input_ids for row in encoded],
-            [row.token_type_ids for row in encoded],
-        )
-    ]
+    batch = tokenizer(*map(list, zip(*rows, strict=True)), max_length=64)
+    return batch["input_ids"], batch["token_type_ids"]
 
 
 def shipped():
@@ -44,7 +38,7 @@ def shipped():
 def taught(pairs):
     encoder = shipped()
     ids, segments = (column[100:] for column in pairs)
-    shares = teach_to_find(encoder, ids, segments, steps=150)
+    shares = teach_to_find(encoder, ids, segments, steps=400)
     return encoder, shares
 
 
@@ -85,7 +79,7 @@ def test_the_numbers_of_a_plane_are_read_off():
 def test_the_lesson_is_learned_on_text_it_has_not_seen(pairs, taught):
     encoder, shares = taught
     assert shares[0] < 0.1
-    assert np.mean(shares[-20:]) > 0.85
+    assert np.mean(shares[-20:]) > 0.9
     ids, segments = (column[:100] for column in pairs)
     right, _ = find_repeats(ids, segments, encoder.tokenizer)
     looked = (attend(encoder, ids, segments)[:, -1] * right).sum(axis=-1)
@@ -112,8 +106,8 @@ def test_marks_stand_where_pieces_are_in_both_texts(pairs, taught):
     found = right.any(axis=-1) & ~alone
     assert marks[found].mean() - marks[alone].mean() > 3
     middle = (marks[found].mean() + marks[alone].mean()) / 2
-    assert (marks[found] > middle).mean() > 0.9
-    assert (marks[alone] < middle).mean() > 0.9
+    assert (marks[found] > middle).mean() > 0.95
+    assert (marks[alone] < middle).mean() > 0.95
 
 
 # Property.
@@ -141,13 +135,12 @@ def test_a_mark_changes_one_value_and_one_direction():
     kernels = [
         [
             to_numpy(layer.kernel)
-            for attention in (encoder.blocks[0].attention,)
             for layer in (
                 attention.query_key_value,
                 attention.output_projection,
             )
         ]
-        for encoder in (old, new)
+        for attention in (encoder.blocks[0].attention for encoder in (old, new))
     ]
     (before_in, before_out), (after_in, after_out) = kernels
     (columns,) = np.nonzero((before_in != after_in).any(axis=0))

@@ -23,7 +23,6 @@ from bertbook.sentences import split_sentences
 from bertbook.task_commands import head_for
 
 PAIRED, QUESTIONED = ("text", "text_pair"), ("question", "context")
-EPOCHS = {1: "One epoch", 2: "Two epochs"}
 LESSON = 4_000  # pairs on which the first head is taught
 MODELS = Path(__file__).resolve().parents[1] / "data" / "models"
 
@@ -35,7 +34,6 @@ class Plan:
     start: str
     dataset: str
     rows: int
-    epochs: int = 1
     learning_rate: float = 5e-4
     batch_size: int = 32
     max_length: int = 128
@@ -89,7 +87,7 @@ def main():
     history = bb.finetune(
         model,
         train,
-        epochs=plan.epochs,
+        epochs=1,
         learning_rate=plan.learning_rate,
         batch_size=plan.batch_size,
         max_length=plan.max_length,
@@ -103,10 +101,11 @@ def main():
     write_log(history, target / "log.csv")
     shipped = type(model).from_pretrained(target)
     found = bb.evaluate(shipped, dev, max_length=plan.max_length)
-    facts = {"train_rows": plan.rows, "dev": found}
+    dev_rows = len(next(iter(dev.values())))
+    facts = {"train_rows": plan.rows, "dev_rows": dev_rows, "dev": found}
     text = json.dumps(facts, indent=2) + "\n"
     (target / "scores.json").write_text(text, encoding="utf-8")
-    (target / "README.md").write_text(write_card(name, plan, found), "utf-8")
+    (target / "README.md").write_text(write_card(name, plan, facts), "utf-8")
     print(text)
 
 
@@ -122,25 +121,12 @@ def make_model(plan, train):
     model.tokenizer = source.tokenizer
     names = PAIRED if PAIRED[0] in train else QUESTIONED
     texts = [train[name][:LESSON] for name in names]
-    rows = [
-        model.tokenizer.encode(*pair, max_length=plan.max_length)
-        for pair in zip(*texts, strict=True)
-    ]
-    teach_to_find(
-        model,
-        pad([row.input_ids for row in rows], plan.max_length),
-        pad([row.token_type_ids for row in rows], plan.max_length),
+    batch = model.tokenizer(
+        *texts, max_length=plan.max_length, padding="max_length"
     )
+    teach_to_find(model, batch["input_ids"], batch["token_type_ids"])
     mark_finds(model)
     return model
-
-
-def pad(rows, length):
-    """Returns rows of numbers as one array, zeros behind them."""
-    padded = np.zeros((len(rows), length), "int32")
-    for number, row in enumerate(rows):
-        padded[number, : len(row)] = row
-    return padded
 
 
 def draw_rows(data, count):
@@ -195,11 +181,11 @@ def write_log(history, path):
     path.write_text("\n".join(["step,loss", *lines]) + "\n", encoding="utf-8")
 
 
-def write_card(name, plan, found):
+def write_card(name, plan, facts):
     """Returns the text of the card."""
     figures = ", ".join(
         f"{key.replace('_', ' ')} {100 * value:.1f}"
-        for key, value in found.items()
+        for key, value in facts["dev"].items()
     )
     paragraphs = [
         f"# {name}",
@@ -221,14 +207,15 @@ def write_card(name, plan, found):
                 f"{plan.longest} characters around the answer."
             ]
         ),
-        f"{EPOCHS[plan.epochs]} of {plan.batch_size} rows a step, up to "
+        f"One epoch of {plan.batch_size} rows a step, up to "
         f"{plan.max_length} tokens, AdamW with a peak of "
         f"{plan.learning_rate:g} after a warm-up over a tenth of the steps, "
         "then in a line down to 0; no dropout; the embeddings and the first "
         "layer stay as they were. The weights of the last step. "
         "`tools/train_tasks.py` is the whole recipe, `log.csv` the loss.",
         "## Figures",
-        f"On all of the development set, from the file that ships: {figures} "
+        f"On {facts['dev_rows']:,} rows of the development set, from the file "
+        f"that ships: {figures} "
         "(percent).",
         "## Limits",
         f"{plan.limits} The limits of `mini` are its limits, too.",
