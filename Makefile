@@ -67,6 +67,7 @@ NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 	-n $(WORKERS) --dist loadscope
 UNIT_TESTS := tests bertbook --ignore=tests/peers -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
+PEER_TESTS := tests/peers tests/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-jax test-peers test-slow check notebooks quotes
 .PHONY: badges checksums bench python
@@ -99,14 +100,12 @@ test-jax-notebooks: $(JAX_STAMP)
 	notebooks/*.ipynb
 
 test-peers: $(PEERS_STAMP) ## compare with Hugging Face, and KerasHub on JAX
-	$(ON_TENSORFLOW) $(PEERS_ENV)/bin/python -m pytest tests/peers \
-	tests/test_encoder.py
-	$(ON_JAX) $(PEERS_ENV)/bin/python -m pytest tests/peers \
-	tests/test_encoder.py
+	$(ON_TENSORFLOW) $(PEERS_ENV)/bin/python -m pytest $(PEER_TESTS)
+	$(ON_JAX) $(PEERS_ENV)/bin/python -m pytest $(PEER_TESTS)
 
 test-slow: $(DEV_STAMP) ## the tests that take minutes
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
-	--ignore=tests/peers -m slow || test $$? -eq 5 # 5: there are none
+	--ignore=tests/peers -m slow -n $(WORKERS) || test $$? -eq 5
 
 check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff check .

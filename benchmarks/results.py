@@ -122,7 +122,7 @@ ALIGNED = tuple(
     )
 )  # fmt: skip
 ASKED = tuple(
-    Plan(start, "questions", 2, 1e-4, batch_size=16, seeds=10)
+    Plan(start, "questions", 2, 1e-4, batch_size=16, seeds=5)
     for start in ("mini-squad", "mini", "scratch")
 )
 WORDS = tuple(

@@ -18,7 +18,7 @@ from bertbook.lstm import BidirectionalLM, LSTMConfig, LSTMLanguageModel
 from bertbook.masking import Masking, mask_rows
 from bertbook.models import BertForMaskedLM
 from bertbook.optimization import AdamW
-from bertbook.runtime import keras, ops
+from bertbook.runtime import may_compile, ops
 
 WIDTH = 128  # D
 WARMUP = 0.1  # share of the time on the way up
@@ -210,12 +210,11 @@ def compile_ancestor(model, guesses):
     XLA makes attention faster, and does nothing for a loop over tokens.
     """
     has_loop = hasattr(model, "hidden_states")
-    compile_it = not has_loop or keras.backend.backend() == "jax"
     loss = classification_loss()
     if guesses == BOTH:
         loss = {name: classification_loss() for name in ("next", "previous")}
     adam = AdamW(learning_rate=0.0, weight_decay=0.0, global_clipnorm=1.0)
-    model.compile(adam, loss, jit_compile=compile_it)
+    model.compile(adam, loss, jit_compile=may_compile(not has_loop))
 
 
 def rate_at(share, peak, warmup=WARMUP):

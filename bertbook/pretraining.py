@@ -20,7 +20,7 @@ from bertbook.losses import pretraining_losses, pretraining_metrics
 from bertbook.masking import Pieces
 from bertbook.models import BertForPreTraining
 from bertbook.optimization import WarmupLinearDecay, make_optimizer
-from bertbook.runtime import keras, ops
+from bertbook.runtime import keras, may_compile, ops
 from bertbook.streams import ExampleStream, Position
 from bertbook.tokenizer import Tokenizer
 
@@ -272,7 +272,7 @@ def compile_for_pretraining(model, recipe):
         optimizer,
         loss=pretraining_losses("sum"),
         weighted_metrics=pretraining_metrics(),
-        jit_compile=COMPILE,
+        jit_compile=may_compile(COMPILE),
     )
     optimizer.build(model.trainable_variables)
     build_losses(model)

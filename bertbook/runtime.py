@@ -177,6 +177,11 @@ def is_concrete(tensor) -> bool:
     return not tf.is_tensor(tensor) or hasattr(tensor, "numpy")
 
 
+def may_compile(with_xla: bool) -> bool:
+    """Returns what to tell Keras: JAX without XLA is not compiled at all."""
+    return with_xla or load_keras().backend.backend() == "jax"
+
+
 def compile_with(model, function):
     """Compiles a function that uses a model's weights, whatever they are then.
 

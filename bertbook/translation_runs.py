@@ -15,7 +15,7 @@ from bertbook.data_files import hash_columns
 from bertbook.feeding import feed_fit
 from bertbook.losses import SmoothedLoss
 from bertbook.optimization import InverseSquareRootDecay, make_optimizer
-from bertbook.runtime import keras
+from bertbook.runtime import keras, may_compile
 from bertbook.seq2seq import Seq2SeqTransformer
 from bertbook.translation import (
     columns_of,
@@ -236,5 +236,5 @@ def compile_for_translation(model, recipe):
         scale_loss=recipe.dtype == "mixed_float16",
     )
     loss = SmoothedLoss(recipe.label_smoothing, reduction="sum")
-    model.compile(optimizer, loss=loss, jit_compile=COMPILE)
+    model.compile(optimizer, loss=loss, jit_compile=may_compile(COMPILE))
     optimizer.build(model.trainable_variables)

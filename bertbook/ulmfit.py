@@ -9,7 +9,7 @@ took.)
 import numpy as np
 
 from bertbook.optimization import AdamW, check_peak
-from bertbook.runtime import keras, ops
+from bertbook.runtime import keras, may_compile, ops
 
 FACTOR = 2.6  # from each layer to the one below
 FROZEN = -1.0
@@ -187,8 +187,7 @@ def fit_gradually(
     adam = GradualAdam(
         groups, factor, learning_rate=SlantedTriangular(peak, steps)
     )
-    on_jax = keras.backend.backend() == "jax"  # it compiles always
-    classifier.compile(adam, loss, jit_compile=on_jax)
+    classifier.compile(adam, loss, jit_compile=may_compile(False))
     losses = []
     for epoch in range(epochs):
         count = min(epoch + 1, len(groups)) if gradual else len(groups)

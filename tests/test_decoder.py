@@ -203,7 +203,7 @@ def test_batch_order_changes_nothing(model):
 
 def test_every_weight_is_trained():
     model = CausalLM(CONFIG)
-    model.compile("sgd", classification_loss(), jit_compile=False)
+    model.compile("sgd", classification_loss())
     before = to_numpy(model.trainable_weights)
     ids = draw_ids(B, S, V)
     model.fit({"input_ids": ids[:, :-1]}, ids[:, 1:], verbose=0)

@@ -49,7 +49,7 @@ def train_to_reverse(steps=150):
     target = np.pad(source[:, ::-1], ((0, 0), (1, 1)), constant_values=EOS)
     target[:, 0] = BOS
     adam = keras.optimizers.Adam(3e-3)
-    model.compile(adam, classification_loss(), jit_compile=False)
+    model.compile(adam, classification_loss())
     batch = {"input_ids": source, "decoder_input_ids": target[:, :-1]}
     model.fit(batch, target[:, 1:], batch_size=64, verbose=0)
     last = {name: array[-64:] for name, array in batch.items()}

@@ -161,7 +161,7 @@ def test_a_mix_is_the_weighted_sum():
 def test_every_weight_is_trained():
     model = BidirectionalLM(config(widths=(D, D)))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile("sgd", {"next": loss, "previous": loss}, jit_compile=False)
+    model.compile("sgd", {"next": loss, "previous": loss})
     before = to_numpy(model.trainable_weights)
     ids = draw_ids()
     right = {"next": ids, "previous": ids}

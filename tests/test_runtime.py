@@ -248,3 +248,9 @@ def test_many_shapes_give_no_warning(capfd):
     for rows in range(1, 9):
         run(np.ones((rows, 1), "float32"))
     assert "retracing" not in capfd.readouterr().err
+
+
+def test_jax_is_always_compiled():
+    on_jax = runtime.keras.backend.backend() == "jax"
+    assert runtime.may_compile(True)
+    assert runtime.may_compile(False) == on_jax

@@ -243,7 +243,7 @@ def test_a_row_that_sees_nothing_is_finite(model):
 
 def test_every_weight_is_trained():
     model = Seq2SeqTransformer(seq2seq_config())
-    model.compile("sgd", classification_loss(), jit_compile=False)
+    model.compile("sgd", classification_loss())
     before = to_numpy(model.trainable_weights)
     labels = decoders.draw_ids(B, T, V, seed=5)
     model.fit(draw_pairs(), labels, verbose=0)

@@ -98,7 +98,7 @@ def test_an_encoder_alone_classifies():
     labels = (ids == 7).any(axis=1).astype("int32")
     batch = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     adam = keras.optimizers.Adam(3e-3)
-    classifier.compile(adam, classification_loss(), jit_compile=False)
+    classifier.compile(adam, classification_loss())
     parts = [{k: v[i] for k, v in batch.items()} for i in
              (slice(0, 320), slice(320, 400))]  # fmt: skip
     classifier.fit(parts[0], labels[:320], batch_size=32, epochs=10, verbose=0)
