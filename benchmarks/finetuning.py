@@ -36,7 +36,7 @@ def main():
     import keras
 
     folder = sys.argv[1]
-    ours = bb.BertForSequenceClassification.from_pretrained(folder)
+    ours = load_ours(folder)
     train = Texts(ours, bb.load_dataset("sst2", "train"), Settings())
     train.learn()
     dev = Texts(ours, bb.load_dataset("sst2", "dev"), Settings())
@@ -53,6 +53,19 @@ def main():
     backend = keras.backend.backend()
     packages = ["bertbook", "keras", "keras-hub", backend]
     turns.save(f"finetuning_{backend}", results, packages)
+
+
+def load_ours(folder):
+    """Returns our classifier with the peer's curve.
+
+    KerasHub computes GELU by tanh, whatever the folder says.
+    """
+    loaded = bb.BertForSequenceClassification.from_pretrained(folder)
+    config = loaded.config.replace(hidden_act="gelu_tanh")
+    ours = bb.BertForSequenceClassification(config, loaded.num_labels)
+    ours.set_weights(loaded.get_weights())
+    ours.tokenizer = loaded.tokenizer
+    return ours
 
 
 def build_peer(folder, ours, jit_compile):
