@@ -116,8 +116,7 @@ def encode(tokenizer, plan, data, rows):
 def take_step(model, optimizer, batch):
     """Updates the weights once."""
     model.train()
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = model(**batch).loss
+    loss = model(**batch).loss
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
@@ -132,8 +131,7 @@ def evaluate(model, tokenizer, plan, data):
     for first in range(0, len(data["label"]), plan.batch_size):
         rows = range(len(data["label"]))[first : first + plan.batch_size]
         batch = encode(tokenizer, plan, data, rows)
-        with torch.autocast("cpu", torch.bfloat16):
-            guesses += model(**batch).logits.argmax(-1).tolist()
+        guesses += model(**batch).logits.argmax(-1).tolist()
     return {
         "accuracy": metrics.accuracy(data["label"], guesses),
         "f1": metrics.f1(data["label"], guesses),
