@@ -388,11 +388,11 @@ def write_page():
         "`minilm` is a published BERT of 6 layers and width 384 "
         "(all-MiniLM-L6-v2), `minilm after stsb` the same, tuned on STS-B "
         "first, without pairs that share a sentence with the dev set of "
-        "MRPC. `mini` is the model that ships, `scratch` the same with random weights, a bag of words "
-        "logistic regression on words and pairs of words. The best of the "
-        "evaluations on dev after each epoch counts. Spread is the standard "
-        'deviation over seeds. Minutes are "over" a number where a run was '
-        "interrupted: the number counts from the last start.",
+        "MRPC. `mini` is the model that ships, `scratch` the same with random "
+        "weights, a bag of words logistic regression on words and pairs of "
+        "words. The best of the evaluations on dev after each epoch counts. "
+        'Spread is the standard deviation over seeds. Minutes are "over" a '
+        "number where a run was interrupted: it counts from the last start.",
         "",
         "| data | start | rows | recipe | metrics on dev, mean ± spread | "
         "seeds | minutes each | machine |",
