@@ -69,8 +69,9 @@ def run(plan, seed):
         order = torch.randperm(len(train["label"])).tolist()
         for first in range(0, len(order), plan.batch_size):
             rows = order[first : first + plan.batch_size]
+            rate = next(rates)
             for group in optimizer.param_groups:
-                group["lr"] = next(rates)
+                group["lr"] = rate
             take_step(model, optimizer, encode(tokenizer, plan, train, rows))
         accuracies.append(evaluate(model, tokenizer, plan, dev))
     return {
