@@ -74,7 +74,7 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
     """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
 
     The first column is the token, the last its tag; tabs separate them, or
-    single spaces. A line without text ends a sentence; `-DOCSTART-` is none.
+    spaces. A line without text ends a sentence; `-DOCSTART-` is none.
 
     Args:
         file: The column file.
@@ -101,7 +101,11 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
                 table["tags"].append(repair_bio(tags))
             tokens, tags = [], []
             continue
-        fields = line.rstrip("\r\n").split("\t" if "\t" in line else " ")
+        fields = line.rstrip("\r\n").split("\t")
+        if len(fields) == 1:  # not `split()`: a token may hold other spaces
+            fields = [field for field in fields[0].split(" ") if field]
+        if fields[0] == "-DOCSTART-":
+            continue
         if len(fields) != width:
             refuse_width(file, number, width, len(fields))
         if fields[-1] not in known:
@@ -109,8 +113,6 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
                 f"{file}, line {number}: a tag must be O, or B- or I- and one "
                 f"of {', '.join(kinds)}. Received: {fields[-1]!r}."
             )
-        if fields[0] == "-DOCSTART-":
-            continue
         tags.append(fields[-1])
         tokens.append(fields[0])
     return checked_columns(file, table)
@@ -136,9 +138,10 @@ def _answers(
     none = one.get("is_impossible", not answers)
     if none == bool(answers) or (none and not unanswerable):
         rule = " or `is_impossible`" if unanswerable else ""
+        said = one.get("is_impossible", "not there")
         raise ValueError(
             f"{file}, {where}: there must be answers{rule}. Received: "
-            f"{len(answers)} answers, `is_impossible` {none}."
+            f"{len(answers)} answers, `is_impossible` {said}."
         )
     return answers
 

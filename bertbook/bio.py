@@ -7,6 +7,7 @@ default they are read as `conlleval` reads them, by which the field compares.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -130,7 +131,9 @@ def place_entities(
     return found
 
 
-def find_words(tokenizer: Any, text: str) -> list[tuple[int, int]]:
+def find_words(
+    tokenizer: Any, text: str, most_pieces: int | None = None
+) -> list[tuple[int, int]]:
     """Cuts a raw text into words, as sets with tags do.
 
     The tokenizer cuts around every punctuation mark; what belongs together is
@@ -139,23 +142,30 @@ def find_words(tokenizer: Any, text: str) -> list[tuple[int, int]]:
     Args:
         tokenizer: A `Tokenizer`.
         text: The raw text.
+        most_pieces: Nothing is joined to a word of more pieces, such as a
+            long address; None joins without a limit.
 
     Returns:
         Start and end of each word in characters; none for a text without.
     """
     encoding = tokenizer.encode(text)
     spans: dict[int, tuple[int, int]] = {}
+    pieces = Counter(word for word in encoding.word_ids if word is not None)
     for word, (start, end) in zip(
         encoding.word_ids, encoding.offsets, strict=True
     ):
         if word is not None:
             spans[word] = spans.get(word, (start, end))[0], end
     words: list[tuple[int, int]] = []
-    for start, end in spans.values():
-        if words and _belongs(text, words[-1], start, end):
+    size = 0  # pieces of the last word
+    for word, (start, end) in spans.items():
+        fits = most_pieces is None or size + pieces[word] <= most_pieces
+        if words and fits and _belongs(text, words[-1], start, end):
             words[-1] = words[-1][0], end
+            size += pieces[word]
         else:
             words.append((start, end))
+            size = pieces[word]
     return words
 
 

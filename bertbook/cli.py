@@ -5,6 +5,7 @@ Differences: none; this module has no counterpart in the paper.
 
 import argparse
 import itertools
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     try:
         options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as by `| head`: nobody reads any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (ValueError, KeyError, OSError, ImportError) as error:
         text = error.args[0] if isinstance(error, KeyError) else error
         print(f"bertbook: {text}", file=sys.stderr)

@@ -9,18 +9,29 @@ import math
 from numbers import Real
 from pathlib import Path
 
+import numpy as np
+
 from bertbook import training
 from bertbook.data_files import hash_columns
 from bertbook.labels import REGRESSION, names_of, names_of_tags
 from bertbook.rows import compute
-from bertbook.task_runs import Judge, Run, keep_in_config
+from bertbook.tags import STRATEGIES
+from bertbook.task_runs import (
+    FINISHED,
+    Judge,
+    Run,
+    check_frozen,
+    hash_of_start,
+    keep_in_config,
+    nothing_is_kept,
+    unchanged_by_errors,
+)
 from bertbook.tasks import Settings, labeled
 from bertbook.text_checks import is_integer
 from bertbook.text_tasks import Choices, Texts
 from bertbook.word_tasks import Questions, Tags
 
 RECORD = "run.json"
-FINISHED = "model.safetensors"  # what is written last
 # Keys of a config that say nothing about what a run computes.
 NOT_RECORDED = (
     "_name_or_path",
@@ -92,6 +103,11 @@ class Options:
             raise ValueError(
                 f"`warmup` must be in [0, 1]. Received: {self.warmup}."
             )
+        if self.strategy not in STRATEGIES:
+            raise ValueError(
+                f"`strategy` must be one of {', '.join(STRATEGIES)}. "
+                f"Received: {self.strategy!r}."
+            )
         if not 0.0 < self.layer_decay <= 1.0:
             raise ValueError(
                 f"`layer_decay` must be in (0, 1]. Received: "
@@ -114,7 +130,8 @@ def finetune(
     """Trains a model with a head on a task, and leaves the best weights in it.
 
     With `out` the run may be killed at any moment: the same call again goes
-    on and ends with the same weights, and once finished changes nothing.
+    on and ends with the same weights, and once finished changes nothing. Where
+    a call fails or is interrupted, the model is as it was before.
 
     Args:
         model: One of the task models, with a tokenizer. A model whose labels
@@ -148,31 +165,36 @@ def finetune(
         max_length=max_length, stride=options.stride, strategy=options.strategy
     )
     kind = task_of(model)
-    if kind is Tags:
-        keep_in_config(model, tag_strategy=options.strategy)
-    task = kind(model, train, settings)
-    take_labels(model, task.data)
-    task.learn()
-    dev_task = None if dev is None else kind(model, dev, settings)
-    judge = Judge(model, dev_task, options.metric, batch_size)
-    record = {
-        "epochs": epochs,
-        "learning_rate": learning_rate,
-        "batch_size": batch_size,
-        "max_length": max_length,
-        "seed": seed,
-        "options": _without(dataclasses.asdict(options), ["verbose"]),
-        "config": _without(model.config.to_dict(), NOT_RECORDED),
-        "train": hash_columns(train),
-        "dev": hash_columns(dev),
-    }
-    run = Run(model, task, judge, record, options, out)
-    if out is not None:
-        training.check_record(Path(out) / RECORD, record)
-        if (Path(out) / FINISHED).is_file():
-            return run.finished()
-    run.train()
-    return run.history()
+    check_frozen(model, options.frozen_layers)
+    with unchanged_by_errors(model):
+        if kind is Tags:
+            keep_in_config(model, tag_strategy=options.strategy)
+        task = kind(model, train, settings)
+        take_labels(model, task.data)
+        task.learn()
+        dev_task = None if dev is None else kind(model, dev, settings)
+        judge = Judge(model, dev_task, options.metric, batch_size)
+        record = {
+            "epochs": int(epochs),
+            "learning_rate": float(learning_rate),
+            "batch_size": int(batch_size),
+            "max_length": None if max_length is None else int(max_length),
+            "seed": int(seed),
+            "options": _recorded(dataclasses.asdict(options), ["verbose"]),
+            "config": _recorded(model.config.to_dict(), NOT_RECORDED),
+            "train": hash_columns(train),
+            "dev": hash_columns(dev),
+        }
+        run = Run(model, task, judge, record, options, out)
+        if out is not None:
+            record["start"] = hash_of_start(model, Path(out) / RECORD)
+            if nothing_is_kept(Path(out)):
+                (Path(out) / RECORD).unlink(missing_ok=True)
+            training.check_record(Path(out) / RECORD, record)
+            if (Path(out) / FINISHED).is_file():
+                return run.finished()
+        run.train()
+        return run.history()
 
 
 def evaluate(model, data, max_length=None, batch_size=32, stride=None):
@@ -219,10 +241,13 @@ def take_labels(model, train):
     if names is None or (task is Texts and model.problem_type == REGRESSION):
         return
     if len(names) != model.num_labels:
+        advice = f"`num_labels={len(names)}`"
+        if len(names) == 1:  # that would be a regression
+            advice = "`id2label`, which names the labels that are not here too"
         raise ValueError(
             f"`num_labels` must be that of the data, {len(names)}: "
             f"{', '.join(names)}. Received: a model with {model.num_labels}; "
-            f"load it with `num_labels={len(names)}`."
+            f"load it with {advice}."
         )
     model.config = model.config.replace(id2label=dict(enumerate(names)))
 
@@ -269,5 +294,10 @@ def _check_dev(dev, options):
             )
 
 
-def _without(record, names):
-    return {key: value for key, value in record.items() if key not in names}
+def _recorded(values, left_out):
+    """Returns settings as a record holds them, numbers of NumPy as Python's."""
+    return {
+        key: value.item() if isinstance(value, np.generic) else value
+        for key, value in values.items()
+        if key not in left_out
+    }

@@ -32,10 +32,16 @@ def choose_labels(
         id2label: Names of the labels; None for those that are known.
 
     Raises:
-        ValueError: There is no label, or both arguments contradict each other.
+        ValueError: There is no label, two have one name, or both arguments
+            contradict each other.
     """
     if id2label is not None:
         config = config.replace(id2label=id2label)
+        if len(set(id2label.values())) < len(id2label):
+            raise ValueError(
+                "`id2label` must give each label a name of its own. "
+                f"Received: {dict(id2label)!r}."
+            )
     known = config.extra.get("num_labels", 2)
     if config.id2label is not None:
         known = len(config.id2label)
@@ -102,10 +108,14 @@ def names_of_tags(column: Iterable[Sequence[str]]) -> list[str]:
     A type of which the data know only a B- gets its I- too.
 
     Raises:
-        ValueError: A tag is not BIO; its row is named.
+        ValueError: A tag is not BIO, or a row is no list; it is named.
     """
     kinds = set()
     for row, tags in enumerate(column):
+        if isinstance(tags, str) or not isinstance(tags, Iterable):
+            raise ValueError(
+                f"`tags[{row}]` must be a list of tags. Received: {tags!r}."
+            )
         try:
             kinds |= {split_tag(tag, n)[1] for n, tag in enumerate(tags)}
         except ValueError as error:
@@ -123,8 +133,9 @@ def number_labels(
     """Turns a column of labels into what a loss takes.
 
     Args:
-        column: R integers or names; lists of them for several labels at once;
-            floats for a regression.
+        column: R integers or names; lists of those that hold for several
+            labels at once, not rows of zeros and ones; floats for a
+            regression.
         num_labels: K.
         problem: One of `PROBLEMS`.
         id2label: What the labels are called.
@@ -134,8 +145,8 @@ def number_labels(
         regression `(R, 1)` float32.
 
     Raises:
-        ValueError: A label is out of range or of the wrong kind; its row is
-            named.
+        ValueError: A label is out of range or of the wrong kind, or stands
+            twice in a row; the row is named.
     """
     if problem == REGRESSION:
         return np.array([[_number(v, i)] for i, v in enumerate(column)], "f4")
@@ -153,8 +164,13 @@ def number_labels(
                 f"`label[{row}]` must be a list of labels for a model with "
                 f"several labels at once. Received: {values!r}."
             )
-        for value in values:
-            several[row, _label(value, row, num_labels, ids)] = 1.0
+        numbers = [_label(value, row, num_labels, ids) for value in values]
+        if len(set(numbers)) < len(numbers):
+            raise ValueError(
+                f"`label[{row}]` must name each label once, those that hold; "
+                f"it is no row of zeros and ones. Received: {values!r}."
+            )
+        several[row, numbers] = 1.0
     return several
 
 

@@ -65,6 +65,7 @@ def mrpc_rows(file: DataFile, split: str) -> Columns:
 
     Raises:
         FileNotFoundError: The corpus is there, and the ids are not.
+        ValueError: No id is in the corpus.
     """
     columns = {
         "text": ["sentence1", "#1 String"],
@@ -84,8 +85,14 @@ def mrpc_rows(file: DataFile, split: str) -> Columns:
     columns |= {"first": ["#1 ID"], "second": ["#2 ID"]}
     table = read_table(file, columns, 2)
     pairs = zip(table.pop("first"), table.pop("second"), strict=True)
-    return kept_rows(
-        table, [(pair in dev) == (split == "dev") for pair in pairs]
+    is_dev = [pair in dev for pair in pairs]
+    if not any(is_dev):
+        raise ValueError(
+            f"{found} must hold the ids of rows of {file}. Received: "
+            f"{len(dev)} lines, and none of them is."
+        )
+    return checked_columns(
+        file, kept_rows(table, [one == (split == "dev") for one in is_dev])
     )
 
 

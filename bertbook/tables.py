@@ -56,7 +56,7 @@ def read_table(
     rows: Iterator[tuple[int, list[str]]]
     rows = ((n, x.split("\t")) for n, x in enumerate(lines, 1) if x.strip())
     first = next(rows, (1, []))
-    names = first[1]
+    names = [name.strip() for name in first[1]]
     if header is not None and names != list(header):
         names, rows = list(header), itertools.chain([first], rows)
     places = {ours: _place(file, names, columns[ours]) for ours in columns}
@@ -106,6 +106,8 @@ def read_choices(file: DataFile) -> Columns:
         wanted = ("sent1", "sent2", *(f"ending{i}" for i in range(4)), "label")
         places = [_place(file, names, [name]) for name in wanted]
         for row in reader:
+            if not row:  # an empty line
+                continue
             number = reader.line_num
             if len(row) != len(names):
                 refuse_width(file, number, len(names), len(row))

@@ -47,7 +47,8 @@ def words_to_pieces(tokenizer: Any, words: Sequence[str]) -> list[list[int]]:
     Raises:
         ValueError: There is no word, or one is empty or no string.
     """
-    if isinstance(words, str) or not len(words):
+    no_list = isinstance(words, str) or not hasattr(words, "__len__")
+    if no_list or not len(words):
         raise ValueError(
             f"`words` must be a list of at least one word. Received: {words!r}."
         )

@@ -3,6 +3,7 @@
 Differences: none; this module has no counterpart in the paper.
 """
 
+import argparse
 import json
 
 from bertbook import datasets
@@ -19,6 +20,15 @@ MODELS = {
     "label": "BertForSequenceClassification",
 }
 TRANSLATOR = "Seq2SeqTransformer"
+
+
+def _count(word: str) -> int:
+    """Reads a number of rows from a command line."""
+    if not word.isdecimal() or int(word) < 1:
+        raise argparse.ArgumentTypeError(
+            f"must be an integer >= 1. Received: {word}"
+        )
+    return int(word)
 
 
 def add_commands(commands) -> None:
@@ -38,7 +48,7 @@ def add_commands(commands) -> None:
     add("--max-length", type=int, help="tokens that texts are cut to")
     add("--stride", type=int, help="tokens from one window to the next")
     add("--seed", type=int, default=0, help="seed of everything")
-    add("--limit", type=int, help="rows to train on, the first ones")
+    add("--limit", type=_count, help="rows to train on, the first ones")
     add("--warmup", type=float, default=0.1, help="share of the steps")
     add("--frozen-layers", type=int, help="layers not trained; -1: all")
     add("--layer-decay", type=float, default=1.0, help="rate of lower layers")
@@ -61,9 +71,9 @@ def add_commands(commands) -> None:
         help="let a fine-tuned model read texts; a line of JSON for each",
     )
     parser.set_defaults(run=predict)
-    parser.add_argument(
-        "--model", required=True, help="a folder that `finetune` wrote"
-    )
+    add = parser.add_argument
+    add("--model", required=True, help="a folder that `finetune` wrote")
+    add("--max-length", type=int, help="tokens that texts are cut to")
     add_texts(
         parser,
         "one text; or the parts of one row: text and second text, question "
@@ -179,7 +189,8 @@ def predict(options) -> None:
     """Prints what a model reads out of texts, a line of JSON for each row."""
     texts = texts_of("predict", options)
     rows = [texts] if options.text else [text.split("\t") for text in texts]
-    for found in predict_rows(load_finetuned(options.model), rows):
+    model = load_finetuned(options.model)
+    for found in predict_rows(model, rows, options.max_length):
         print(json.dumps(found, ensure_ascii=False))
 
 
@@ -205,7 +216,9 @@ def architectures_of(name_or_dir) -> list[str]:
     return config.get("architectures") or ["none"]
 
 
-def predict_rows(model, rows: list[list[str]]) -> list:
+def predict_rows(
+    model, rows: list[list[str]], max_length: int | None = None
+) -> list:
     """Returns what a model predicts for each row.
 
     Raises:
@@ -216,17 +229,19 @@ def predict_rows(model, rows: list[list[str]]) -> list:
     for number, row in enumerate(rows, 1):
         if not fewest <= len(row) <= most or len(row) != width:
             raise ValueError(
-                f"Row {number} must hold {what}, parted by tabs, as many as "
-                f"the other rows. Received: {len(row)} parts."
+                f"Row {number}, not counting empty lines, must hold {what}, "
+                "parted by tabs, as many as the other rows. Received: "
+                f"{len(row)} parts."
             )
     columns = [list(column) for column in zip(*rows, strict=True)]
     if model.architecture == "BertForQuestionAnswering":
-        return model.predict_answers(*columns)
+        return model.predict_answers(*columns, max_length=max_length)
     if model.architecture == "BertForTokenClassification":
-        return model.predict_entities(*columns)
+        return model.predict_entities(*columns, max_length=max_length)
     if model.architecture == "BertForMultipleChoice":
-        return model.predict_choices(columns[0], [row[1:] for row in rows])
-    return model.predict_texts(*columns)
+        choices = [row[1:] for row in rows]
+        return model.predict_choices(columns[0], choices, max_length=max_length)
+    return model.predict_texts(*columns, max_length=max_length)
 
 
 # The fewest and the most parts of a row, and what they are.

@@ -3,7 +3,9 @@
 Differences: the best weights on dev are kept, where the paper keeps the last.
 """
 
+import contextlib
 import functools
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -18,11 +20,15 @@ from bertbook.optimization import (
     WarmupLinearDecay,
     make_optimizer,
 )
+from bertbook.pretrained import named_tensors
 from bertbook.rows import compute, steps
+from bertbook.runtime import keras
+from bertbook.stored_config import read_json
 from bertbook.text_checks import is_integer
 from bertbook.word_tasks import Questions
 
 BEST = "best.safetensors"
+FINISHED = "model.safetensors"  # what is written last
 HISTORY = "history.json"
 
 
@@ -240,6 +246,15 @@ def optimizer_of(model, decay):
     return functools.partial(LayerwiseAdamW, rates)
 
 
+def check_frozen(model, count):
+    """Refuses what is not a number of layers of the model, -1, or None."""
+    most = len(model.encoder.blocks)
+    if count is not None and not (is_integer(count) and -1 <= count <= most):
+        raise ValueError(
+            f"`frozen_layers` must be in [-1, {most}]. Received: {count!r}."
+        )
+
+
 def freeze(model, count):
     """Keeps the lowest layers from being trained.
 
@@ -250,14 +265,10 @@ def freeze(model, count):
     Raises:
         ValueError: `count` is not a number of layers of the model.
     """
+    check_frozen(model, count)
     if count is None:
         return []
     blocks = model.encoder.blocks
-    if not is_integer(count) or not -1 <= count <= len(blocks):
-        raise ValueError(
-            f"`frozen_layers` must be in [-1, {len(blocks)}]. "
-            f"Received: {count!r}."
-        )
     layers = [model.encoder]
     if count >= 0:
         layers = [model.encoder.embeddings, *blocks[:count]]
@@ -278,6 +289,59 @@ def reseed(model, seed):
         if variable.path.endswith("seed_generator_state"):
             state = random.integers(0, 2**31, variable.shape)
             variable.assign(state.astype("uint32"))
+
+
+@contextlib.contextmanager
+def unchanged_by_errors(model):
+    """Puts a model back as it was where what is done with it fails."""
+    config, weights = model.config, model.get_weights()
+    try:
+        yield
+    except BaseException:  # an interruption, too
+        model.config = config
+        model.set_weights(weights)
+        raise
+
+
+def nothing_is_kept(folder):
+    """Returns whether a folder holds no step of a run that could go on."""
+    kept = [folder / BEST, folder / FINISHED]
+    has_checkpoints = any((folder / "checkpoints").glob("*"))
+    return not has_checkpoints and not any(path.is_file() for path in kept)
+
+
+def hash_of_start(model, path):
+    """Returns a hash of the weights that a run starts from.
+
+    What was drawn does not count: it is drawn anew in each process, and a
+    checkpoint holds it. The model that a finished run has trained may be
+    given to the same call again; it has the hash that is recorded.
+
+    Args:
+        model: A task model.
+        path: The record of the run, which may be missing.
+
+    Returns:
+        The hash; None where no weight was loaded.
+    """
+    if model.load_report is None:
+        return None
+    found = _hash_tensors(model, model.load_report.loaded)
+    if (path.parent / FINISHED).is_file() and path.is_file():
+        done = type(model).from_pretrained(path.parent)
+        if found == _hash_tensors(done, model.load_report.loaded):
+            return read_json(path).get("start")
+    return found
+
+
+def _hash_tensors(model, names):
+    """Returns a hash of some tensors of a model, by our names."""
+    tensors = named_tensors(model)
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        digest.update(name.encode())
+        digest.update(keras.ops.convert_to_numpy(tensors[name]).tobytes())
+    return digest.hexdigest()
 
 
 def keep_in_config(model, **values):

@@ -4,7 +4,7 @@ Differences: none from Devlin et al. (2019), section 4 and 5.3, beside those
 that `windows`, `spans` and `tags` name.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +72,8 @@ def check_columns(
     names = [name for name in (*needed, *others) if name in data]
     for name in names:
         column = data[name]
-        if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        no_column = isinstance(column, str | bytes | Mapping | Set)
+        if no_column or not hasattr(column, "__len__"):
             raise ValueError(
                 f"`{name}` must be a list with an entry for each row. "
                 f"Received: {type(column).__name__}."

@@ -52,7 +52,7 @@ class Texts:
 
     def predictions(self, outputs):
         """Returns what `predict_texts` does."""
-        logits = np.stack(outputs)  # (R, K)
+        logits = finite(np.stack(outputs))  # (R, K)
         if self.problem == REGRESSION:
             return [{"score": float(value)} for value in logits[:, 0]]
         name = self.model.config.id2label or range(logits.shape[1])
@@ -152,7 +152,9 @@ class Choices:
                 "score": float(p.max()),
             }
             for p, choices in zip(
-                softmax(np.stack(outputs)), self.data["choices"], strict=True
+                softmax(finite(np.stack(outputs))),
+                self.data["choices"],
+                strict=True,
             )
         ]
 
@@ -168,6 +170,20 @@ class Choices:
     def _labels(self):
         column = labeled(self.data, "label")
         return number_labels(column, self.count, ONE_LABEL, None)
+
+
+def finite(logits):
+    """Returns logits that are numbers.
+
+    Raises:
+        ValueError: One is NaN or infinite: the weights are broken.
+    """
+    if not np.isfinite(logits).all():
+        raise ValueError(
+            "The logits of `model` must be finite numbers. Received: NaN or "
+            "infinity; load the weights again."
+        )
+    return logits
 
 
 def tokenize(model, texts, pairs, settings, choices=None):

@@ -243,7 +243,7 @@ class Tags:
         return names
 
     def _tags(self, known=None):
-        """Returns the tags of the data, one for each word.
+        """Returns the tags of the data, one for each word, mended.
 
         Raises:
             ValueError: A sentence has more or fewer, or one is not known or
@@ -253,11 +253,13 @@ class Tags:
         names_of_tags(column)
         for row, tags in enumerate(column):
             words = len(self.data["tokens"][row])
-            if isinstance(tags, str) or len(tags) != words:
+            if len(tags) != words:
                 raise ValueError(
                     f"`tags[{row}]` must hold a tag for each of {words} "
                     f"words. Received: {len(tags)}."
                 )
+        column = [repair_bio(tags) for tags in column]
+        for row, tags in enumerate(column):
             for tag in tags:
                 if known is not None and tag not in known:
                     raise ValueError(
@@ -271,12 +273,14 @@ def find_entities_in(model, texts, max_length=None, batch_size=32):
     """Finds entities in raw texts; see `predict_entities` of the model."""
     texts, _ = check_rows(texts, None)
     tokenizer = needed_tokenizer(model)
-    spans = [find_words(tokenizer, text) for text in texts]
+    settings = Settings(max_length=max_length)
+    room = longest(model, settings) - 2  # beside [CLS] and [SEP]
+    spans = [find_words(tokenizer, text, room) for text in texts]
     words = [
         [text[slice(*span)] for span in row] or NO_WORDS
         for text, row in zip(texts, spans, strict=True)
     ]
-    task = Tags(model, {"tokens": words}, Settings(max_length=max_length))
+    task = Tags(model, {"tokens": words}, settings)
     decoded = task.decoded(compute(model, task.rows, batch_size))
     return [
         place_entities(text, row, find_entities(tags) if row else [], p)

@@ -113,7 +113,7 @@ def test_an_answer_that_is_not_there(answer, found, tmp_path):
 @pytest.mark.parametrize(
     ("one", "unanswerable", "received"),
     [
-        (question("q7", []), False, "0 answers, `is_impossible` True"),
+        (question("q7", []), False, "0 answers, `is_impossible` not there"),
         (
             question("q7", [], is_impossible=True),
             False,
@@ -219,8 +219,10 @@ FORMS = {
     "Windows": BIO.replace("\n", "\r\n"),
     "a byte order mark": "\ufeff" + BIO,
     "spaces": BIO.replace("\t", " "),
+    "many spaces": BIO.replace("\t", "   ").replace("\n", "  \n"),
     "documents": DOCUMENT + BIO.replace("\n\n", "\n\n" + DOCUMENT),
     "a document without an empty line": DOCUMENT.replace("\n\n", "\n") + BIO,
+    "the mark of a document alone": "-DOCSTART-\n\n" + BIO,
     "the older tags": BIO.replace("B-", "I-"),
 }
 

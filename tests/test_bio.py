@@ -102,6 +102,17 @@ def test_words_by_hand(marked):
     assert found == re.split(r"[| ]", marked)
 
 
+def test_nothing_is_joined_to_more_pieces_than_there_is_room():
+    text = "x " + "/".join(["aba"] * 9)
+    tokenizer = wide()
+    assert len(find_words(tokenizer, text)) == 2
+    for most in (3, 7, 30):
+        spans = find_words(tokenizer, text, most)
+        sizes = [len(tokenizer.encode(text[a:b]).tokens) - 2 for a, b in spans]
+        assert max(sizes) <= most
+        assert sum(sizes) == len(tokenizer.encode(text).tokens) - 2
+
+
 # Peer.
 
 

@@ -257,6 +257,10 @@ def test_the_corpus_of_mrpc(ids, tmp_path):
     train = {"text": ["a", "e"], "text_pair": ["b", "f"], "label": [1, 1]}
     assert load_dataset("mrpc", "dev", tmp_path) == dev
     assert load_dataset("mrpc", "train", tmp_path) == train
+    write(tmp_path / "MRPC" / ids, "1\t2\n")
+    for split in ("train", "dev"):
+        with pytest.raises(ValueError, match="1 lines, and none of them is"):
+            load_dataset("mrpc", split, tmp_path)
 
 
 @pytest.mark.parametrize("packing", ["", ".xz"])

@@ -734,6 +734,129 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_frees_the_layers():
     assert all(w.trainable for w in model.weights)
 
 
+# A model is as it was where a run fails.
+
+
+def test_an_interrupted_run_begins_again_with_the_same_weights(
+    whole, tmp_path, monkeypatch
+):
+    """As the same cell of a notebook does, before the first checkpoint."""
+    model = make(CLASSIFIER, dropout=0.1)
+    before = weights(model)
+    with monkeypatch.context() as patch:
+        score = task_runs.Judge.score
+
+        def interrupt(judge):
+            score(judge)
+            raise KeyboardInterrupt
+
+        patch.setattr(task_runs.Judge, "score", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, model=model, checkpoint_steps=100)
+    assert same(weights(model), before)
+    assert model.config.id2label is None
+    with pytest.raises(ValueError, match="`learning_rate` must be above 0"):
+        finetune(model, opinions(), learning_rate=-1.0)
+    run(tmp_path, model=model)  # other options: nothing was kept of the first
+    check_same_run(tmp_path, whole[0])
+
+
+def test_a_rate_that_was_too_high_can_be_lowered(tmp_path):
+    model = make(CLASSIFIER)
+    arguments = {"epochs": 1, "batch_size": 8, "out": tmp_path}
+    with pytest.raises(ValueError, match="lower the learning rate"):
+        finetune(
+            model, opinions(), learning_rate=1e30, options=QUIET, **arguments
+        )
+    (found,) = model.predict_texts(["a"])
+    assert math.isfinite(found["score"])
+    finetune(model, opinions(), learning_rate=1e-3, options=QUIET, **arguments)
+
+
+def test_names_of_data_that_are_refused_are_forgotten():
+    model, data = make(CLASSIFIER), opinions()
+    wrong = data | {"label": [f"{name} " for name in data["label"]]}
+    with pytest.raises(ValueError, match="must be one of bad , good "):
+        finetune(model, wrong, data, epochs=1, options=QUIET)
+    finetune(model, data, data, epochs=1, options=QUIET)
+
+
+def test_layers_that_there_are_not_leave_no_trace(tmp_path):
+    for count in (9, 1):
+        options = Options(verbose=False, frozen_layers=count)
+        if count == 9:
+            with pytest.raises(ValueError, match="`frozen_layers` must be in"):
+                finetune(
+                    make(CLASSIFIER), opinions(), out=tmp_path, options=options
+                )
+            assert not list(tmp_path.iterdir())
+        else:
+            finetune(
+                make(CLASSIFIER), opinions(), out=tmp_path, options=options
+            )
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    for seed in np.arange(2):
+        finetune(
+            make(CLASSIFIER),
+            opinions(),
+            epochs=np.int64(1),
+            batch_size=np.int32(8),
+            learning_rate=np.float32(1e-3),
+            max_length=np.int64(20),
+            seed=seed,
+            out=tmp_path / str(seed),
+            options=Options(
+                verbose=False,
+                frozen_layers=np.int64(0),
+                warmup=np.float32(0.1),
+                checkpoint_steps=np.int64(2),
+            ),
+        )
+
+
+# Where a run starts is a part of it.
+
+
+def test_a_run_that_began_with_other_weights_is_another(tmp_path):
+    out = tmp_path / "run"
+    for seed in (1, 2):
+        make(CLASSIFIER, seed=seed).save_pretrained(tmp_path / str(seed))
+
+    def load(seed, **options):
+        kind = bb.BertForSequenceClassification
+        return kind.from_pretrained(tmp_path / str(seed), **options)
+
+    model = load(1)
+    history = finetune(model, opinions(), epochs=1, out=out, options=QUIET)
+    trained = weights(model)
+    for again in (model, load(1)):
+        found = finetune(again, opinions(), epochs=1, out=out, options=QUIET)
+        assert found == history
+        assert same(weights(again), trained)
+    other = load(2)
+    with pytest.raises(ValueError, match="run with other settings: `start` "):
+        finetune(other, opinions(), epochs=1, out=out, options=QUIET)
+    assert not same(weights(other), trained)
+
+
+def test_a_head_that_is_drawn_anew_is_no_other_start(tmp_path):
+    encoder = make(CLASSIFIER).encoder
+    encoder.tokenizer = TOY
+    encoder.save_pretrained(tmp_path / "encoder")
+    hashes = []
+    for seed in (1, 2):
+        keras.utils.set_random_seed(seed)
+        model = bb.BertForSequenceClassification.from_pretrained(
+            tmp_path / "encoder"
+        )
+        assert "classifier/kernel" in model.load_report.drawn
+        hashes.append(task_runs.hash_of_start(model, tmp_path / "run.json"))
+    assert hashes[0] == hashes[1] is not None
+    assert task_runs.hash_of_start(make(CLASSIFIER), tmp_path / "x") is None
+
+
 def test_the_data_are_hashed_alike_whatever_holds_them():
     rows = {"text": ["a", "b"], "label": [[1], {"x", "y", "z"}]}
     same_rows = {"label": [[1], {"z", "y", "x"}], "text": np.array(["a", "b"])}

@@ -104,7 +104,7 @@ def test_one_label_by_loops():
 
 
 def test_several_labels_by_loops():
-    column = [["good", "bad"], [], [1, "good", 1], {2}]
+    column = [["good", "bad"], [], [1, "good"], {2}]
     rows = number_labels(column, 3, SEVERAL_LABELS, NAMES)
     assert rows.dtype == np.float32
     for row, labels in zip(rows, column, strict=True):
@@ -145,6 +145,7 @@ def test_labels_survive_a_config_file():
         (None, {}, "`num_labels` must be an integer >= 1. Received: 0"),
         (2, NAMES, "`num_labels` must be the number .* Received: 2 and 3"),
         (None, {1: "a"}, "`id2label` must name the classes 0, 1, 2"),
+        (None, {0: "a", 1: "a"}, "`id2label` must give each label a name of"),
         (None, ["a", "b"], "`id2label` must name the classes .*'a', 'b'"),
     ],
 )
@@ -166,6 +167,12 @@ def test_a_tag_that_is_not_bio_is_named_with_its_row(tag):
         names_of_tags([["O"], ["O", "B-X", tag]])
 
 
+@pytest.mark.parametrize("tags", [None, "O", 3])
+def test_a_row_of_tags_that_is_no_list(tags):
+    with pytest.raises(ValueError, match=r"`tags\[1\]` must be a list of tags"):
+        names_of_tags([["O"], tags])
+
+
 @pytest.mark.parametrize(
     ("label", "problem", "names", "message"),
     [
@@ -180,6 +187,13 @@ def test_a_tag_that_is_not_bio_is_named_with_its_row(tag):
         (1, SEVERAL_LABELS, None, r"`label\[1\]` must be a list of .*: 1"),
         ("x", SEVERAL_LABELS, NAMES, r"`label\[1\]` must be a list .*'x'"),
         ([3], SEVERAL_LABELS, None, r"`label\[1\]` .* in \[0, 3\).*: 3"),
+        ([1, 0, 1], SEVERAL_LABELS, None, r"`label\[1\]` .* no row of zeros"),
+        (
+            [2, "good"],
+            SEVERAL_LABELS,
+            NAMES,
+            r"`label\[1\]` .* each label once",
+        ),
         (math.nan, REGRESSION, None, r"`label\[1\]` must be a finite .*nan"),
         (math.inf, REGRESSION, None, r"`label\[1\]` must be a finite .*inf"),
         ("1.5", REGRESSION, None, r"`label\[1\]` must be a finite .*'1.5'"),

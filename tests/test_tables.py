@@ -243,6 +243,16 @@ def test_choices(tmp_path):
     }
 
 
+def test_an_empty_line_is_no_choice(tmp_path):
+    file = swag(tmp_path, COLUMNS, choice(label="1"), [], choice(), [])
+    assert read_choices(file)["label"] == [1, 2]
+
+
+def test_spaces_around_the_names_of_columns(tmp_path):
+    content = rows((" sentence1", "label ", "sentence2"), ("a", "1", "b"))
+    assert table(tmp_path, content, TWO, 4)["label"] == [1]
+
+
 words = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zs", "Zl", "Zp")),
     min_size=1,

@@ -2,6 +2,9 @@
 
 import io
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from bertbook.task_commands import model_for, predict_rows
 from tests.models import write_hugging_face
 from tests.reference import drawn
 
+ROOT = Path(__file__).parents[1]
 CONFIG = drawn.CONFIGS["relu"]
 
 
@@ -120,9 +124,43 @@ def test_a_mistake_is_an_error_without_a_traceback(
     assert message in capsys.readouterr().err
 
 
+def test_a_long_text_can_be_cut(tuned, capsys):
+    words = ["predict", "--model", str(tuned), "book " * 600]
+    assert main(words) == 2
+    assert "`max_length` cuts" in capsys.readouterr().err
+    assert main([*words, "--max-length", "16"]) == 0
+    short = ["predict", "--model", str(tuned), "book " * 14]
+    assert main(short) == 0
+    lines = capsys.readouterr().out.splitlines()
+    first, second = (json.loads(line)["score"] for line in lines)
+    assert first == pytest.approx(second, abs=1e-5)
+
+
+@pytest.mark.parametrize("limit", ["0", "-3", "x"])
+def test_a_limit_is_a_number_of_rows(limit, capsys):
+    with pytest.raises(SystemExit):
+        main(["finetune", "opinions", "--out", "x", "--limit", limit])
+    assert "must be an integer >= 1" in capsys.readouterr().err
+
+
+def test_nobody_reads_on():
+    """As `| head -1`: the pipe is closed, and that is no error."""
+    command = [sys.executable, "-m", "bertbook", "info"]
+    program = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    )
+    program.stdout.close()
+    errors = program.stderr.read()
+    program.stderr.close()
+    assert program.wait() == 0
+    assert b"Broken pipe" not in errors
+
+
 def test_a_row_with_other_parts_is_named(tuned):
     model = bb.BertForSequenceClassification.from_pretrained(tuned)
-    with pytest.raises(ValueError, match="Row 2 must hold a text, or two"):
+    with pytest.raises(
+        ValueError, match="Row 2, not .* must hold a text, or two"
+    ):
         predict_rows(model, [["a"], ["b", "c"]])
 
 

@@ -224,6 +224,18 @@ def test_bad_columns(data, error, message):
         task_of(data)
 
 
+@pytest.mark.parametrize("text", [{"a"}, {"a": 1}])
+def test_a_column_has_an_order(text):
+    with pytest.raises(ValueError, match="`text` must be a list with an entry"):
+        Texts(stand_in(), {"text": text}, Settings())
+
+
+def test_logits_that_are_no_numbers_have_no_label():
+    task = Texts(stand_in(), {"text": ["a", "b"]}, Settings())
+    with pytest.raises(ValueError, match="load the weights again"):
+        task.predictions([np.array([0.0, np.nan]), np.zeros(2)])
+
+
 def test_a_text_is_never_cut_in_silence():
     data = {"text": ["a b", "a " * 20]}
     with pytest.raises(ValueError, match="17. Received: 22 tokens in row 1"):
