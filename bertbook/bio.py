@@ -142,8 +142,8 @@ def find_words(
     Args:
         tokenizer: A `Tokenizer`.
         text: The raw text.
-        most_pieces: Nothing is joined to a word of more pieces, such as a
-            long address; None joins without a limit.
+        most_pieces: Most pieces of a word that is joined, such as a long
+            address; None joins without a limit.
 
     Returns:
         Start and end of each word in characters; none for a text without.

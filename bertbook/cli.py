@@ -25,6 +25,8 @@ from bertbook.tokenizer import Tokenizer
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0, or 2 after an error of the user.
 
+    141, as a shell says it, means that what reads the output has gone.
+
     Args:
         arguments: The words after `python -m bertbook`.
     """
@@ -34,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # as by `| head`: nobody reads any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 141
     except (ValueError, KeyError, OSError, ImportError) as error:
         text = error.args[0] if isinstance(error, KeyError) else error
         print(f"bertbook: {text}", file=sys.stderr)

@@ -327,11 +327,14 @@ def hash_of_start(model, path):
     if model.load_report is None:
         return None
     found = _hash_tensors(model, model.load_report.loaded)
-    if (path.parent / FINISHED).is_file() and path.is_file():
-        done = type(model).from_pretrained(path.parent)
-        if found == _hash_tensors(done, model.load_report.loaded):
-            return read_json(path).get("start")
-    return found
+    if not ((path.parent / FINISHED).is_file() and path.is_file()):
+        return found
+    recorded = read_json(path).get("start")
+    if found == recorded:
+        return found
+    done = type(model).from_pretrained(path.parent)
+    is_trained = found == _hash_tensors(done, model.load_report.loaded)
+    return recorded if is_trained else found
 
 
 def _hash_tensors(model, names):
