@@ -51,6 +51,7 @@ class Plan:
     seeds: int = 3
     strategy: str = "first"  # which pieces of a word get its tag
     dtype: str = "float32"
+    layer_decay: float = 1.0  # of the learning rate, from layer to layer
     package: str = "bertbook"
 
     @property
@@ -64,6 +65,8 @@ class Plan:
         if self.start != "bag of words":
             parts.append(f"{self.learning_rate:g}")
             parts.append(f"{self.epochs}_epochs")
+        if self.layer_decay != 1:
+            parts.append(f"decay_{self.layer_decay:g}")
         if self.package != "bertbook":
             parts.append(self.package)
         return "_".join(parts)
@@ -79,6 +82,8 @@ REAL = (
     Plan(AFTER, "mrpc", 3, 5e-5, 16, seeds=1),
     Plan(SIX, "sst2", 3, 5e-5, seeds=1),
     Plan(SIX, "sst2", 2, 1e-4, seeds=1, dtype=BRAIN),
+    Plan(SIX, "sst2", 3, 3e-5, 16, seeds=1, dtype=BRAIN),
+    Plan(SIX, "sst2", 3, 1e-4, seeds=1, dtype=BRAIN, layer_decay=0.8),
     Plan(SIX, "stsb", 3, 1e-4, 16, seeds=1),
     Plan(SIX, "stsb", 4, 5e-5, 16, seeds=1),
     Plan(SIX, "stsb", 8, 5e-5, 32, seeds=1),
@@ -261,6 +266,7 @@ def tune(plan, seed, train, dev):
         options=Options(
             verbose=plan.seeds == 1,
             strategy=plan.strategy,
+            layer_decay=plan.layer_decay,
             checkpoint_steps=200,
         ),
     )
@@ -417,6 +423,8 @@ def write_row(plan):
     if plan.start == "bag of words":
         recipe = ""
     start = plan.start
+    if plan.layer_decay != 1:
+        recipe += f", {plan.layer_decay:g} of the rate in each layer below"
     if plan.strategy != "first":
         start += f", tags on {plan.strategy} pieces"
     if plan.package != "bertbook":
