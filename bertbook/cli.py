@@ -21,11 +21,13 @@ from bertbook import (
 )
 from bertbook.tokenizer import Tokenizer
 
+READER_GONE = 141  # as a shell says it: 128, and 13 for SIGPIPE
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; returns 0, or 2 after an error of the user.
 
-    141, as a shell says it, means that what reads the output has gone.
+    Returns `READER_GONE` where what reads the output has gone.
 
     Args:
         arguments: The words after `python -m bertbook`.
@@ -36,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # as by `| head`: nobody reads any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return READER_GONE
     except (ValueError, KeyError, OSError, ImportError) as error:
         text = error.args[0] if isinstance(error, KeyError) else error
         print(f"bertbook: {text}", file=sys.stderr)
