@@ -52,6 +52,7 @@ class Plan:
     strategy: str = "first"  # which pieces of a word get its tag
     dtype: str = "float32"
     layer_decay: float = 1.0  # of the learning rate, from layer to layer
+    both_orders: bool = False  # each pair of texts is learned from both sides
     package: str = "bertbook"
 
     @property
@@ -67,6 +68,8 @@ class Plan:
             parts.append(f"{self.epochs}_epochs")
         if self.layer_decay != 1:
             parts.append(f"decay_{self.layer_decay:g}")
+        if self.both_orders:
+            parts.append("both_orders")
         if self.package != "bertbook":
             parts.append(self.package)
         return "_".join(parts)
@@ -80,6 +83,18 @@ REAL = (
     MRPC,
     Plan(SIX, "mrpc", 5, 1e-4, 16, seeds=1, dtype=BRAIN),
     Plan(AFTER, "mrpc", 3, 5e-5, 16, seeds=1),
+    Plan(AFTER, "mrpc", 5, 1e-4, 16, seeds=1, dtype=BRAIN, layer_decay=0.8),
+    Plan(
+        AFTER,
+        "mrpc",
+        3,
+        1e-4,
+        16,
+        seeds=1,
+        dtype=BRAIN,
+        layer_decay=0.8,
+        both_orders=True,
+    ),
     Plan(SIX, "sst2", 3, 5e-5, seeds=1),
     Plan(SIX, "sst2", 2, 1e-4, seeds=1, dtype=BRAIN),
     Plan(SIX, "sst2", 3, 3e-5, 16, seeds=1, dtype=BRAIN),
@@ -183,6 +198,8 @@ def run(plan, seed):
     dev = bb.load_dataset(plan.dataset, "dev")
     if plan.rows is not None:
         train = draw_rows(train, plan.rows, seed)
+    if plan.both_orders:
+        train = turn_pairs(train)
     start = time.perf_counter()
     history = None
     went_on = unfinished(plan, seed).is_dir()
@@ -247,6 +264,15 @@ def draw_rows(data, count, seed):
     column = next(iter(data.values()))
     rows = np.random.default_rng(seed).permutation(len(column))[:count]
     return {name: [column[i] for i in rows] for name, column in data.items()}
+
+
+def turn_pairs(data):
+    """Returns a set of pairs, and after them the same with sides changed."""
+    turned = {"text": "text_pair", "text_pair": "text"}
+    return {
+        name: [*column, *data[turned.get(name, name)]]
+        for name, column in data.items()
+    }
 
 
 def tune(plan, seed, train, dev):
@@ -434,6 +460,8 @@ def write_row(plan):
     start = plan.start
     if plan.layer_decay != 1:
         recipe += f", {plan.layer_decay:g} of the rate in each layer below"
+    if plan.both_orders:
+        recipe += ", each pair in both orders"
     if plan.strategy != "first":
         start += f", tags on {plan.strategy} pieces"
     if plan.package != "bertbook":
