@@ -85,7 +85,7 @@ REAL = (
     Plan(SIX, "mrpc", 5, 1e-4, 16, seeds=1, dtype=BRAIN),
     Plan(AFTER, "mrpc", 3, 5e-5, 16, seeds=1),
     GENTLE,
-    dataclasses.replace(GENTLE, epochs=3, both_orders=True),
+    dataclasses.replace(GENTLE, epochs=3, seeds=3, both_orders=True),
     Plan(SIX, "sst2", 3, 5e-5, seeds=1),
     Plan(SIX, "sst2", 2, 1e-4, seeds=1, dtype=BRAIN),
     Plan(SIX, "sst2", 3, 3e-5, 16, seeds=1, dtype=BRAIN),
