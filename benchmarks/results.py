@@ -472,6 +472,7 @@ def write_page():
         "first, without pairs that share a sentence with the dev set of "
         "MRPC; `minilm after qnli, rte, stsb` is tuned on those three, again "
         "without such pairs, and its head for MRPC begins as that for STS-B. "
+        "The seeds of both share one such start. "
         "`mini` is the model that ships, `scratch` the same with random "
         "weights, a bag of words is logistic regression on words and pairs of "
         "words. `minilm, by transformers` is the same recipe in Hugging Face's "
