@@ -231,7 +231,8 @@ def shared(is_shared):
     if is_shared:
         share_blocks(model)
     pretraining.compile_for_pretraining(model, recipe)
-    pretraining.run_steps(model, stream, corpus, out, recipe, QUIET)
+    evaluate = pretraining.evaluator(stream, corpus)
+    pretraining.run_steps(model, stream, out, recipe, QUIET, evaluate)
     english = both_languages("dev")[0][:500]
     with open(out / "log.csv", newline="", encoding="utf-8") as log_file:
         log = list(csv.DictReader(log_file))

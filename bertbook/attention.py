@@ -9,10 +9,12 @@ hold three matrices, which `checkpoints` joins.
 import math
 
 from bertbook.dropout import Dropout
-from bertbook.runtime import keras, ops
+from bertbook.islands import masked_softmax
+from bertbook.layers import Dense
+from bertbook.runtime import choose_compilation, keras, ops
 
 MASKED_SCORE = -10_000.0  # finite in float16; softmax still returns exactly 0
-PATHS = ("einsum", "fused")
+PATHS = ("einsum", "fused", "islands")
 
 
 def scaled_dot_product_attention(
@@ -89,7 +91,7 @@ class SelfAttention(keras.layers.Layer):
         num_heads: N.
         dropout: Rate at which weights are dropped in training.
         initializer_range: Standard deviation of the initial matrices.
-        implementation: "einsum" or "fused"; see `choose_path`.
+        implementation: One of `PATHS`; see `choose_path`.
     """
 
     def __init__(
@@ -105,11 +107,9 @@ class SelfAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.implementation = implementation
         self.query_key_value, self.output_projection = (
-            keras.layers.Dense(
+            Dense(
                 width,
-                kernel_initializer=keras.initializers.TruncatedNormal(
-                    stddev=initializer_range
-                ),
+                initializer_range,
                 dtype=self.dtype_policy,
                 name=name,
             )
@@ -152,6 +152,14 @@ class SelfAttention(keras.layers.Layer):
         weights = None
         if self.implementation == "fused" and not return_weights:
             context = fused_attention(query, key, value, attention_mask)
+        elif self.implementation == "islands":
+            context, weights = island_attention(
+                query,
+                key,
+                value,
+                attention_mask,
+                lambda weights: self.dropout(weights, training=training),
+            )
         else:
             context, weights = scaled_dot_product_attention(
                 query,
@@ -192,25 +200,58 @@ def fused_attention(query, key, value, attention_mask=None):
     return ops.swapaxes(context, 1, 2)
 
 
-def choose_path(asked, dropout_rate):
+def island_attention(query, key, value, attention_mask=None, dropout=None):
+    """Computes what `scaled_dot_product_attention` does, softmax on an island.
+
+    Args:
+        query: Float tensor of shape `(B, N, T, H)`.
+        key: Float tensor of shape `(B, N, S, H)`.
+        value: Float tensor of shape `(B, N, S, H)`.
+        attention_mask: Optional boolean tensor that broadcasts to
+            `(B, N, T, S)`.
+        dropout: Optional function that drops some of the weights.
+
+    Returns:
+        The context, `(B, N, T, H)`, and the weights, `(B, N, T, S)`.
+    """
+    if attention_mask is None:
+        attention_mask = ops.ones((1, 1, 1, 1), "bool")
+    scores = ops.einsum("bnth,bnsh->bnts", query, key)  # (B, N, T, S)
+    scale = 1 / math.sqrt(query.shape[-1])
+    weights = masked_softmax(scores, attention_mask, scale=scale)
+    if dropout is not None:
+        weights = dropout(weights)
+    context = ops.einsum("bnts,bnsh->bnth", weights, value)  # (B, N, T, H)
+    return context, weights
+
+
+def choose_path(asked, dropout_rate, dtype="float32"):
     """Returns which implementation runs, and why.
 
     Args:
-        asked: "auto", "einsum" or "fused".
+        asked: "auto", "einsum", "fused" or "islands".
         dropout_rate: The rate at which attention weights are dropped.
+        dtype: The type of numbers that the model computes in.
 
     Returns:
-        The path, "einsum" or "fused", and the reason, a sentence.
+        The path, one of `PATHS`, and the reason, a sentence.
 
     Raises:
         ValueError: `asked` is another word, or cannot run here.
     """
     if asked not in ("auto", *PATHS):
         raise ValueError(
-            '`attention` must be "auto", "einsum" or "fused". '
+            '`attention` must be "auto", "einsum", "fused" or "islands". '
             f"Received: {asked!r}."
         )
+    compilation = choose_compilation(dtype)
+    if asked == "islands" and compilation.path != "islands":
+        raise ValueError(
+            f'`attention="islands"` cannot run here: {compilation.why}.'
+        )
     if asked == "auto":
+        if compilation.path == "islands":
+            return "islands", compilation.why
         return "einsum", (
             "no fused path was measured to be faster on this kind of device"
         )

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from bertbook.dropout import Dropout
+from bertbook.layers import LayerNorm
 from bertbook.runtime import keras, ops
 
 
@@ -174,7 +175,7 @@ class BertEmbeddings(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="position",
         )
-        self.norm = keras.layers.LayerNormalization(
+        self.norm = LayerNorm(
             epsilon=config.layer_norm_eps, dtype=self.dtype_policy, name="norm"
         )
         self.dropout = Dropout(

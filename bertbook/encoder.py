@@ -4,6 +4,7 @@ Differences: none from Devlin et al. (2019). Normalization comes after each
 residual sum (post-norm), as in the released code.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from bertbook.attention import SelfAttention, choose_path
 from bertbook.config import BertConfig
 from bertbook.dropout import Dropout
 from bertbook.embeddings import BertEmbeddings
+from bertbook.layers import Dense, LayerNorm
 from bertbook.pretrained import Pretrained
 from bertbook.runtime import device_name, keras, ops
 
@@ -30,21 +32,19 @@ class FeedForward(keras.layers.Layer):
 
     def __init__(self, config, **kwargs):
         super().__init__(**kwargs)
-        self.expand, self.contract = (
-            keras.layers.Dense(
-                width,
-                kernel_initializer=keras.initializers.TruncatedNormal(
-                    stddev=config.initializer_range
-                ),
-                dtype=self.dtype_policy,
-                name=name,
-            )
-            for width, name in (
-                (config.intermediate_size, "expand"),
-                (config.hidden_size, "contract"),
-            )
+        self.expand = Dense(
+            config.intermediate_size,
+            config.initializer_range,
+            activation(config.hidden_act),
+            dtype=self.dtype_policy,
+            name="expand",
         )
-        self.activation = activation(config.hidden_act)
+        self.contract = Dense(
+            config.hidden_size,
+            config.initializer_range,
+            dtype=self.dtype_policy,
+            name="contract",
+        )
 
     def build(self, hidden_shape):
         """Creates both matrices."""
@@ -53,10 +53,11 @@ class FeedForward(keras.layers.Layer):
 
     def call(self, hidden):
         """Returns new vectors, `(B, S, D)`, from `hidden`, `(B, S, D)`."""
-        widened = self.activation(self.expand(hidden))  # (B, S, F)
+        widened = self.expand(hidden)  # (B, S, F), activated
         return self.contract(widened)  # (B, S, D)
 
 
+@functools.cache
 def activation(hidden_act):
     """Returns the function that `hidden_act` of a config names.
 
@@ -81,7 +82,7 @@ class EncoderBlock(keras.layers.Layer):
 
     Args:
         config: A `BertConfig`.
-        attention_path: "einsum" or "fused"; see `attention.choose_path`.
+        attention_path: One of `attention.PATHS`; see `choose_path` there.
     """
 
     def __init__(self, config, attention_path="einsum", **kwargs):
@@ -99,7 +100,7 @@ class EncoderBlock(keras.layers.Layer):
             config, dtype=self.dtype_policy, name="feed_forward"
         )
         self.attention_norm, self.output_norm = (
-            keras.layers.LayerNormalization(
+            LayerNorm(
                 epsilon=config.layer_norm_eps,
                 dtype=self.dtype_policy,
                 name=name,
@@ -167,8 +168,8 @@ class BertEncoder(Pretrained, keras.Model):
 
     Args:
         config: A `BertConfig`.
-        attention: "auto", "einsum" or "fused"; `attention_path` tells which
-            one runs.
+        attention: "auto", "einsum", "fused" or "islands"; `attention_path`
+            tells which one runs.
         pooler: Whether there is a pooler; models that predict tokens do
             without.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
@@ -190,7 +191,7 @@ class BertEncoder(Pretrained, keras.Model):
         self.config = config
         self.asked_attention = attention
         self.attention, self.attention_reason = choose_path(
-            attention, config.attention_probs_dropout_prob
+            attention, config.attention_probs_dropout_prob, self.compute_dtype
         )
         self.embeddings = BertEmbeddings(
             config, dtype=self.dtype_policy, name="embeddings"
@@ -338,12 +339,10 @@ class BertEncoder(Pretrained, keras.Model):
 
 
 def _make_pooler(config, dtype):
-    return keras.layers.Dense(
+    return Dense(
         config.hidden_size,
-        activation="tanh",
-        kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=config.initializer_range
-        ),
+        config.initializer_range,
+        "tanh",
         dtype=dtype,
         name="pooler",
     )

@@ -5,6 +5,7 @@ computed for the hidden tokens alone, as in Google's code.
 """
 
 from bertbook.encoder import activation
+from bertbook.layers import Dense, LayerNorm
 from bertbook.runtime import keras, ops
 
 
@@ -24,16 +25,14 @@ class MaskedLMHead(keras.layers.Layer):
     def __init__(self, config, **kwargs):
         super().__init__(**kwargs)
         self.vocab_size = config.vocab_size
-        self.dense = keras.layers.Dense(
+        self.dense = Dense(
             config.hidden_size,
-            activation=activation(config.hidden_act),
-            kernel_initializer=keras.initializers.TruncatedNormal(
-                stddev=config.initializer_range
-            ),
+            config.initializer_range,
+            activation(config.hidden_act),
             dtype=self.dtype_policy,
             name="dense",
         )
-        self.norm = keras.layers.LayerNormalization(
+        self.norm = LayerNorm(
             epsilon=config.layer_norm_eps, dtype=self.dtype_policy, name="norm"
         )
 
@@ -67,14 +66,7 @@ def next_sentence_head(config, dtype):
         config: A `BertConfig`.
         dtype: The dtype policy of the model.
     """
-    return keras.layers.Dense(
-        2,
-        kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=config.initializer_range
-        ),
-        dtype=dtype,
-        name="next_sentence",
-    )
+    return Dense(2, config.initializer_range, dtype=dtype, name="next_sentence")
 
 
 def task_head(units, config, dtype, name):
@@ -88,11 +80,4 @@ def task_head(units, config, dtype, name):
         dtype: The dtype policy of the model.
         name: The layer's name, "classifier" or "span".
     """
-    return keras.layers.Dense(
-        units,
-        kernel_initializer=keras.initializers.TruncatedNormal(
-            stddev=config.initializer_range
-        ),
-        dtype=dtype,
-        name=name,
-    )
+    return Dense(units, config.initializer_range, dtype=dtype, name=name)

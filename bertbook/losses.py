@@ -4,6 +4,7 @@ Differences: none. Google's code adds 1e-5 to the number of slots that it
 divides by.
 """
 
+from bertbook.islands import cross_entropy, on_island
 from bertbook.runtime import keras, ops
 
 
@@ -19,9 +20,35 @@ def classification_loss(reduction="mean_with_sample_weight"):
         reduction: "mean_with_sample_weight" divides by the sum of the
             weights; "sum" leaves it to weights that already sum to 1.
     """
-    return keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, reduction=reduction
-    )
+    return CrossEntropy(from_logits=True, reduction=reduction)
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class CrossEntropy(keras.losses.SparseCategoricalCrossentropy):
+    """Keras' cross-entropy of integer labels, on an island where that pays.
+
+    Args:
+        **kwargs: Keywords of `keras.losses.SparseCategoricalCrossentropy`.
+    """
+
+    def __call__(self, labels, logits, sample_weight=None):
+        """Returns the loss for labels, `(...)`, and logits, `(..., K)`."""
+        if not on_island(logits):
+            return super().__call__(labels, logits, sample_weight)
+        # Keras would first make a float32 copy of all logits.
+        nats = cross_entropy(logits, ops.cast(labels, "int32"))
+        return _Reduced(self.reduction)(labels, nats, sample_weight)
+
+
+class _Reduced(keras.losses.Loss):
+    """Reduces losses that are computed already."""
+
+    def __init__(self, reduction):
+        super().__init__(reduction=reduction)
+
+    def call(self, labels, losses):
+        """Returns `losses`."""
+        return losses
 
 
 @keras.saving.register_keras_serializable("bertbook")

@@ -121,15 +121,19 @@ class AdamW(keras.optimizers.AdamW):
     algorithm 2.
 
     Args:
+        compiled: Whether XLA compiles the update of all variables into few
+            passes over memory, where the step around it is a TensorFlow graph
+            that XLA does not compile.
         **kwargs: Keywords of Keras' AdamW but `amsgrad`.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, *, compiled=False, **kwargs):
         if kwargs.get("amsgrad"):
             raise ValueError(
                 "`amsgrad` is not in this AdamW. Use that of Keras."
             )
         super().__init__(**kwargs)
+        self.compiled = compiled
 
     def apply(self, grads, trainable_variables=None):
         """Takes a step of all variables."""
@@ -137,7 +141,18 @@ class AdamW(keras.optimizers.AdamW):
             import tensorflow as tf
 
             grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
+            if self.compiled and not tf.executing_eagerly():
+                step = super().apply
+                return tf.function(
+                    lambda grads: step(grads, trainable_variables),
+                    jit_compile=True,
+                    autograph=False,
+                )(grads)
         super().apply(grads, trainable_variables)
+
+    def get_config(self):
+        """Returns the arguments of `__init__`."""
+        return {**super().get_config(), "compiled": self.compiled}
 
     def update_step(self, gradient, variable, learning_rate):
         """Takes a step of one variable."""
@@ -194,6 +209,7 @@ def make_optimizer(
     accumulation=1,
     scale_loss=False,
     kind=AdamW,
+    compiled=False,
 ):
     """Returns AdamW without decay of norms and biases, gradients clipped.
 
@@ -211,6 +227,7 @@ def make_optimizer(
         scale_loss: Whether to scale the loss for float16, whose numbers end
             at 65,504 and start at 6e-8.
         kind: AdamW, or what takes the same keywords.
+        compiled: As in `AdamW`.
     """
     optimizer = kind(
         learning_rate=learning_rate,
@@ -219,6 +236,7 @@ def make_optimizer(
         epsilon=epsilon,
         global_clipnorm=clip_norm,
         gradient_accumulation_steps=None if accumulation == 1 else accumulation,
+        compiled=compiled,
     )
     optimizer.exclude_from_weight_decay(var_names=list(UNDECAYED))
     if scale_loss:

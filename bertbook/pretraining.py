@@ -20,7 +20,14 @@ from bertbook.losses import pretraining_losses, pretraining_metrics
 from bertbook.masking import Pieces
 from bertbook.models import BertForPreTraining
 from bertbook.optimization import WarmupLinearDecay, make_optimizer
-from bertbook.runtime import keras, may_compile, ops
+from bertbook.runtime import (
+    choose_compilation,
+    choose_dtype,
+    compiles_whole,
+    keras,
+    ops,
+)
+from bertbook.stored_config import read_json
 from bertbook.streams import ExampleStream, Position
 from bertbook.tokenizer import Tokenizer
 
@@ -53,7 +60,7 @@ class Recipe:
         weight_decay: As in `make_optimizer`; `beta_2` and `clip_norm` alike.
         accumulation: Parts that an update is computed in.
         dtype: "float32", "mixed_bfloat16", or "mixed_float16", which scales
-            the loss.
+            the loss; "auto" is what `runtime.choose_dtype` says.
         seed: Seed of weights, dropout, pairs, masks and order.
 
     Raises:
@@ -133,6 +140,7 @@ def pretrain(
     workers=0,
     data_parallel=False,
     reporting=None,
+    evaluate=None,
 ):
     """Pre-trains a BERT and leaves it in a folder; goes on where it stopped.
 
@@ -154,6 +162,8 @@ def pretrain(
         workers: Processes that make examples ahead.
         data_parallel: Whether all devices share each batch; JAX only.
         reporting: A `Reporting`.
+        evaluate: A function of the model that returns a dict of numbers for
+            the log, in place of the scores on held-out documents.
 
     Returns:
         The trained `BertForPreTraining`.
@@ -170,6 +180,7 @@ def pretrain(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer.from_pretrained(tokenizer)
     config = choose_config(model, tokenizer, examples)
+    recipe = settle_dtype(recipe, out / RECORD)
     record = make_record(model, config, tokenizer, recipe, examples)
     training.check_record(out / RECORD, record)
     if (out / FINISHED).is_file():
@@ -190,7 +201,9 @@ def pretrain(
     with shared_devices(data_parallel) as devices:
         trained = make_model(model, config, recipe)
         compile_for_pretraining(trained, recipe)
-        run_steps(trained, stream, shards, out, recipe, reporting, devices)
+        if evaluate is None:
+            evaluate = evaluator(stream, shards)
+        run_steps(trained, stream, out, recipe, reporting, evaluate, devices)
         trained.tokenizer = tokenizer
         cards.write_card(out, record, shards.record)
         trained.save_pretrained(out)
@@ -225,6 +238,23 @@ def choose_config(model, tokenizer, examples):
             f"{examples.max_length}."
         )
     return config
+
+
+def settle_dtype(recipe, path):
+    """Returns a recipe that names its numbers, where its `dtype` is "auto".
+
+    A run that was begun on another machine keeps the numbers it has.
+
+    Args:
+        recipe: A `Recipe`.
+        path: The record of the run, which may be there already.
+    """
+    if recipe.dtype != "auto":
+        return recipe
+    dtype = choose_dtype().path
+    if path.is_file():
+        dtype = read_json(path).get("recipe", {}).get("dtype", dtype)
+    return dataclasses.replace(recipe, dtype=dtype)
 
 
 def make_record(model, config, tokenizer, recipe, examples):
@@ -267,12 +297,13 @@ def compile_for_pretraining(model, recipe):
         recipe.beta_2,
         accumulation=recipe.accumulation,
         scale_loss=recipe.dtype == "mixed_float16",
+        compiled=choose_compilation(model.compute_dtype).path == "islands",
     )
     model.compile(
         optimizer,
         loss=pretraining_losses("sum"),
         weighted_metrics=pretraining_metrics(),
-        jit_compile=may_compile(COMPILE),
+        jit_compile=compiles_whole(model.compute_dtype, COMPILE),
     )
     optimizer.build(model.trainable_variables)
     build_losses(model)
@@ -319,7 +350,7 @@ def shared_devices(data_parallel):
         keras.distribution.set_distribution(before)
 
 
-def run_steps(model, stream, shards, out, recipe, reporting, devices=1):
+def run_steps(model, stream, out, recipe, reporting, evaluate, devices=1):
     """Trains a compiled model from its last checkpoint to the last step."""
     checkpoints = out / "checkpoints"
     found = training.load_checkpoint(checkpoints, model)
@@ -344,7 +375,7 @@ def run_steps(model, stream, shards, out, recipe, reporting, devices=1):
 
     tasks = [
         (reporting.log_steps, lambda row: None),
-        (reporting.evaluation_steps, evaluator(model, stream, shards)),
+        (reporting.evaluation_steps, lambda row: row.update(evaluate(model))),
         (None, log.add),
         (reporting.checkpoint_steps, save),
     ]
@@ -370,14 +401,14 @@ def run_steps(model, stream, shards, out, recipe, reporting, devices=1):
     )
 
 
-def evaluator(model, stream, shards):
-    """Returns a function that adds held-out scores to a row of the log."""
+def evaluator(stream, shards):
+    """Returns a function of a model that scores it on held-out documents."""
     if not shards.shards("held_out"):
-        return lambda row: None
+        return lambda model: {}
     examples = scores.held_out_examples(shards, stream.pieces, stream.settings)
 
-    def evaluate(row):
+    def evaluate(model):
         found = scores.score_pretraining(model, examples)
-        row |= {f"held_out_{name}": value for name, value in found.items()}
+        return {f"held_out_{name}": value for name, value in found.items()}
 
     return evaluate

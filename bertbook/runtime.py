@@ -6,6 +6,7 @@ backend is chosen, and its start-up log held back, whoever imports first.
 Differences: none; this module has no counterpart in the paper.
 """
 
+import functools
 import importlib.util
 import os
 import sys
@@ -13,9 +14,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
 
 BACKENDS = ("tensorflow", "jax")
 COMPILE = True  # with XLA; JAX always does
+COMPILATIONS = ("xla", "islands")
+NO_AMX = "this processor has no AMX for bfloat16 products"
+FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
 
 
 def __getattr__(name):
@@ -47,6 +53,7 @@ def setup(seed: int = 0) -> None:
     print(f"bertbook {facts['bertbook']} with Keras {facts['keras']}")
     print(f"backend: {facts['backend']} {facts['backend_version']}")
     print(f"device: {facts['device']}")
+    print(f"dtype auto: {facts['dtype_auto']}")
 
 
 def choose_backend() -> str:
@@ -133,6 +140,7 @@ def describe() -> dict[str, str]:
         "backend": backend,
         "backend_version": metadata.version(backend),
         "device": device_name(),
+        "dtype_auto": "{}, {}".format(*choose_dtype()),
     }
 
 
@@ -177,6 +185,133 @@ def is_concrete(tensor) -> bool:
     return not tf.is_tensor(tensor) or hasattr(tensor, "numpy")
 
 
+class Choice(NamedTuple):
+    """What was chosen for this machine, and why."""
+
+    path: str
+    why: str
+
+
+def choose_compilation(dtype: str) -> Choice:
+    """Returns how a model of some number type is compiled here, and why.
+
+    The environment variable BERTBOOK_COMPILATION names one of them, "islands"
+    for a processor without AMX too; without it, or where it says "auto", the
+    processor and the backend decide.
+
+    Args:
+        dtype: The type that the model computes in, such as "float32".
+
+    Returns:
+        "xla": XLA compiles all. "islands": TensorFlow's oneDNN kernels
+        multiply, XLA compiles what is between the products; see `islands`.
+
+    Raises:
+        ValueError: BERTBOOK_COMPILATION is another word.
+    """
+    asked = os.environ.get("BERTBOOK_COMPILATION", "auto")
+    if asked not in ("auto", *COMPILATIONS):
+        raise ValueError(
+            '`BERTBOOK_COMPILATION` must be "auto", "xla" or "islands". '
+            f"Received: {asked!r}."
+        )
+    if asked == "xla":
+        return Choice("xla", "asked for by BERTBOOK_COMPILATION")
+    obstacle = _what_hinders_islands(dtype)
+    if obstacle is None:
+        return Choice("islands", "this processor has AMX for bfloat16 products")
+    if asked == "islands" and obstacle == NO_AMX:
+        return Choice("islands", "asked for by BERTBOOK_COMPILATION")
+    return Choice("xla", obstacle)
+
+
+def _what_hinders_islands(dtype: str) -> str | None:
+    """Returns why XLA is the better choice, or None where it is not."""
+    if load_keras().backend.backend() == "jax":
+        return "JAX compiles everything with XLA"
+    if dtype != "bfloat16":
+        return f"islands are for bfloat16, and this is {dtype}"
+    if device_name() != "CPU":
+        return "islands are for processors, and this is another device"
+    return None if has_fast_bfloat16() else NO_AMX
+
+
+def has_fast_bfloat16() -> bool:
+    """Returns whether oneDNN multiplies with AMX on this processor.
+
+    It does not where ONEDNN_MAX_CPU_ISA names a smaller set of instructions,
+    or TF_ENABLE_ONEDNN_OPTS is 0.
+    """
+    names = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+    limit = next((os.environ[n] for n in names if os.environ.get(n)), "ALL")
+    is_allowed = limit.upper() in ("ALL", "DEFAULT") or "AMX" in limit.upper()
+    is_on = os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1") != "0"
+    return is_allowed and is_on and "amx_bf16" in _processor_flags()
+
+
+@functools.cache
+def _processor_flags() -> frozenset[str]:
+    """Returns what the processor can do, as Linux names it; else nothing."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return frozenset()
+    lines = (line for line in text.splitlines() if line.startswith("flags"))
+    return frozenset(next(lines, "").partition(":")[2].split())
+
+
+def choose_dtype() -> Choice:
+    """Returns the type of numbers that `dtype="auto"` stands for, and why.
+
+    Returns:
+        "mixed_bfloat16", weights in float32 and computing in bfloat16, where
+        that is faster; else "float32".
+    """
+    if load_keras().backend.backend() == "tensorflow":
+        found = choose_compilation("bfloat16")
+        if found.path == "islands":
+            return Choice("mixed_bfloat16", found.why)
+    capability = _accelerator()
+    if capability is None:
+        return Choice("float32", f"with XLA: {NO_AMX}")
+    if capability >= FIRST_BFLOAT16_GPU:
+        return Choice("mixed_bfloat16", "this device multiplies in bfloat16")
+    return Choice("float32", "this device does not multiply in bfloat16")
+
+
+def _accelerator() -> tuple[int, ...] | None:
+    """Returns the compute capability of the GPU, (99,) for a TPU, or None."""
+    if load_keras().backend.backend() == "jax":
+        import jax
+
+        device = jax.devices()[0]
+        if device.platform == "tpu":
+            return (99,)
+        if device.platform != "gpu":
+            return None
+        return tuple(map(int, str(device.compute_capability).split(".")))
+    import tensorflow as tf
+
+    devices = tf.config.list_physical_devices("GPU")
+    if not devices:
+        return None
+    details = tf.config.experimental.get_device_details(devices[0])
+    return tuple(details.get("compute_capability", (0, 0)))
+
+
+def compiles_whole(dtype: str, with_xla: bool = True) -> bool:
+    """Returns what to tell Keras of a model: whether XLA compiles all of it.
+
+    Args:
+        dtype: The type that the model computes in.
+        with_xla: Whether it is worth the time that XLA takes to compile; JAX
+            without XLA would not be compiled at all.
+    """
+    if load_keras().backend.backend() == "jax":
+        return True
+    return with_xla and choose_compilation(dtype).path == "xla"
+
+
 def may_compile(with_xla: bool) -> bool:
     """Returns what to tell Keras: JAX without XLA is not compiled at all."""
     return with_xla or load_keras().backend.backend() == "jax"
@@ -201,7 +336,8 @@ def compile_with(model, function):
 
         # No line of it branches by the value of a tensor, so that rewriting
         # it, which `autograph` does, would take time and change nothing.
-        graphs = tf.function(function, jit_compile=COMPILE, autograph=False)
+        whole = compiles_whole(model_dtype(model), COMPILE)
+        graphs = tf.function(function, jit_compile=whole, autograph=False)
 
         def run_graph(*arguments):
             arguments = keras.tree.map_structure(
@@ -224,6 +360,11 @@ def compile_with(model, function):
         return of_values(values, *arguments)
 
     return run
+
+
+def model_dtype(model) -> str:
+    """Returns the type of numbers that a model computes in."""
+    return getattr(model, "compute_dtype", "float32")
 
 
 def _is_installed(name: str) -> bool:

@@ -3,6 +3,7 @@
 Differences: none; the paper reports no such figures for its models.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +13,14 @@ from bertbook.corpus import read_shard
 from bertbook.feeding import pad_rows, with_weights
 from bertbook.losses import pretraining_losses, pretraining_metrics
 from bertbook.streams import ExampleStream
+from bertbook.wordpiece import CONTINUATION
 
 DISCOUNT = 0.75  # taken off every count of a pair, as usual
 
 
-def held_out_examples(corpus, pieces, settings, seed=0, limit=4_096):
+def held_out_examples(
+    corpus, pieces, settings, seed=0, limit=4_096, part="held_out"
+):
     """Makes the examples that models are compared on; always the same.
 
     Args:
@@ -25,6 +29,7 @@ def held_out_examples(corpus, pieces, settings, seed=0, limit=4_096):
         settings: An `ExampleSettings`.
         seed: Seed of pairs and masks.
         limit: Most examples.
+        part: "held_out", or "train" for a corpus that is held out as a whole.
 
     Returns:
         A batch.
@@ -32,7 +37,7 @@ def held_out_examples(corpus, pieces, settings, seed=0, limit=4_096):
     Raises:
         ValueError: No document is held out.
     """
-    stream = ExampleStream(corpus, pieces, settings, seed, part="held_out")
+    stream = ExampleStream(corpus, pieces, settings, seed, part=part)
     parts, count = [], 0
     for part in stream.epoch(0):
         parts.append(part)
@@ -88,6 +93,27 @@ def score_pretraining(model, examples, batch_size=64):
             scores[f"{name}_loss"] = float(mean * len(starts) / slots)
             scores[f"{name}_accuracy"] = float(logs[f"{name}_logits_accuracy"])
     return scores
+
+
+def bits_per_character(nats, examples, tokenizer):
+    """Turns nats a hidden token into bits a character of these tokens.
+
+    It compares models of different vocabularies. A piece that begins a word
+    counts a space.
+
+    Args:
+        nats: Mean over the hidden tokens of `examples`.
+        examples: A batch of examples.
+        tokenizer: The `Tokenizer` that they were made with.
+    """
+    wanted = examples["masked_lm_ids"][examples["masked_lm_weights"] > 0]
+    pieces = [tokenizer.vocabulary[i] for i in wanted]
+    characters = sum(
+        len(piece.removeprefix(CONTINUATION))
+        + (not piece.startswith(CONTINUATION))
+        for piece in pieces
+    )
+    return nats * len(pieces) / math.log(2) / characters
 
 
 def count_unigrams(corpus, vocab_size):

@@ -3,7 +3,8 @@
 The examples of a shard depend on the seed, the epoch and the shard alone, and
 shards are taken in an order that depends on the seed and the epoch. So a
 worker more or less changes nothing, and a `Position` is all that is needed to
-go on.
+go on. The last shards of a corpus, `once` of them by its record, are read in
+the first epoch alone.
 
 Differences: none; this module has no counterpart in the paper.
 """
@@ -69,6 +70,8 @@ class ExampleStream:
         part: str = "train",
     ):
         self.paths = corpus.shards(part)
+        once = corpus.record.get("once", 0) if part == "train" else 0
+        self.repeated = len(self.paths) - once
         if not self.paths:
             raise ValueError(
                 f"`part` must hold documents. Received: {part!r}, which is "
@@ -153,9 +156,8 @@ class ExampleStream:
         """Yields what there is to do, from a position on, without end."""
         epoch, first = start.epoch, start.shard
         while True:
-            order = np.random.default_rng([self.seed, epoch]).permutation(
-                len(self.paths)
-            )
+            count = len(self.paths) if epoch == 0 else self.repeated
+            order = np.random.default_rng([self.seed, epoch]).permutation(count)
             drawn = epoch if self.settings.dynamic else 0
             for place in range(first, len(order)):
                 number = int(order[place])

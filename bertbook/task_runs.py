@@ -22,7 +22,7 @@ from bertbook.optimization import (
 )
 from bertbook.pretrained import named_tensors
 from bertbook.rows import compute, steps
-from bertbook.runtime import keras
+from bertbook.runtime import choose_compilation, keras
 from bertbook.stored_config import read_json
 from bertbook.text_checks import is_integer
 from bertbook.word_tasks import Questions
@@ -222,6 +222,7 @@ def compile_model(model, task, record, options, total):
         options.clip_norm,
         scale_loss=model.dtype_policy.name == "mixed_float16",
         kind=optimizer_of(model, options.layer_decay),
+        compiled=choose_compilation(model.compute_dtype).path == "islands",
     )
     model.compile(optimizer, loss=task.loss())
     optimizer.build(model.trainable_variables)

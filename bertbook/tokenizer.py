@@ -34,6 +34,7 @@ from bertbook.text_checks import (
 from bertbook.vocabulary import (
     SPECIAL_TOKENS,
     has_capitals,
+    limit_letters,
     number_pieces,
     read_settings,
     read_tokenizer_json,
@@ -194,6 +195,7 @@ class Tokenizer:
         lowercase: bool = True,
         alphabet: str = "",
         engine: str = "rust",
+        limit_alphabet: int | None = None,
     ) -> "Tokenizer":
         """Trains a vocabulary: the same lines give the same one, always.
 
@@ -205,11 +207,14 @@ class Tokenizer:
             alphabet: Characters that get a piece of their own even where the
                 text does not hold them.
             engine: The engine of the tokenizer returned.
+            limit_alphabet: Most characters of the text that get a piece, the
+                frequent ones; words with others become [UNK]. None: all.
 
         Raises:
             ValueError: `lines` is a single string, holds no words or
-                something else than strings, or `vocab_size` does not hold the
-                special tokens and every character.
+                something else than strings, `vocab_size` does not hold the
+                special tokens and every character, or `limit_alphabet` is
+                below 1.
         """
         check_switch(lowercase, "lowercase")
         check_text(alphabet, "alphabet")
@@ -217,7 +222,16 @@ class Tokenizer:
             raise ValueError(
                 f"`vocab_size` must be an integer. Received: {vocab_size!r}."
             )
+        if limit_alphabet is not None and (
+            not is_integer(limit_alphabet) or limit_alphabet < 1
+        ):
+            raise ValueError(
+                "`limit_alphabet` must be an integer >= 1, or None. "
+                f"Received: {limit_alphabet!r}."
+            )
         counts = wordpiece.count_words(checked_lines(lines), lowercase)
+        if limit_alphabet is not None:
+            counts = limit_letters(counts, limit_alphabet)
         pieces = train_pieces(counts, vocab_size, alphabet)
         return cls(pieces, lowercase=lowercase, engine=engine)
 

@@ -171,6 +171,26 @@ def read_tokenizer_json(path: Path) -> dict[str, Any]:
     }
 
 
+def limit_letters(word_counts: Mapping[str, int], limit: int) -> dict[str, int]:
+    """Leaves out the words that hold a rare character.
+
+    A large text holds thousands of characters of other scripts; a piece for
+    each, and one for each inside a word, would fill a vocabulary.
+
+    Args:
+        word_counts: How often each clean word occurs.
+        limit: How many characters stay, the most frequent ones; of those that
+            occur as often, the ones that sort first.
+    """
+    letters: Counter[str] = Counter()
+    for word, count in word_counts.items():
+        for letter in word:
+            letters[letter] += count
+    order = sorted(letters, key=lambda letter: (-letters[letter], letter))
+    rare = set(order[limit:])
+    return {w: n for w, n in word_counts.items() if rare.isdisjoint(w)}
+
+
 def train_pieces(
     word_counts: Mapping[str, int], vocab_size: int, alphabet: str = ""
 ) -> list[str]:

@@ -16,7 +16,7 @@ CONFIG = drawn.CONFIGS["relu"]
 def test_info_names_backend_device_and_what_ships(capsys):
     assert main(["info"]) == 0
     printed = capsys.readouterr().out
-    for word in ("backend:", "device:", "keras:", "mini"):
+    for word in ("backend:", "device:", "dtype_auto:", "keras:", "mini"):
         assert word in printed
 
 

@@ -34,6 +34,7 @@ LAYERS = [
         "downloads",
         "dropout",
         "input_forms",
+        "islands",
         "labels",
         "names",
         "notation",
@@ -41,6 +42,7 @@ LAYERS = [
         "splits",
         "tensor_files",
     },
+    {"layers"},
     {
         "annotations",
         "attention",

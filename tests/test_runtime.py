@@ -93,13 +93,14 @@ def test_setup_prints_the_facts_sets_the_seed_and_is_quiet():
     assert finished.stderr == ""
     lines = finished.stdout.splitlines()
     facts = describe()
-    assert lines[:3] == [
+    assert lines[:4] == [
         f"bertbook {metadata.version('bertbook')} with Keras {facts['keras']}",
         f"backend: {facts['backend']} {metadata.version(facts['backend'])}",
         f"device: {facts['device']}",
+        f"dtype auto: {facts['dtype_auto']}",
     ]
-    first, again, other = (lines[number].split() for number in (3, 7, 11))
-    assert len(lines) == 12
+    first, again, other = (lines[number].split() for number in (4, 9, 14))
+    assert len(lines) == 15
     assert first == again
     assert all(a != b for a, b in zip(first, other, strict=True))
 
@@ -112,6 +113,7 @@ def test_what_is_described():
         "backend",
         "backend_version",
         "device",
+        "dtype_auto",
     ]
     assert facts["backend"] in BACKENDS
     assert facts["device"] == device_name()

@@ -10,7 +10,6 @@ from the file that ships, on the documents that were held out.
 
 import csv
 import json
-import math
 import platform
 import sys
 import textwrap
@@ -105,18 +104,14 @@ def measure(corpus, tokenizer, folder):
         "bigram": scores.score_bigrams(bigrams, unigrams, examples),
         "mini": scores.score_pretraining(model, examples),
     }
-    wanted = examples["masked_lm_ids"][examples["masked_lm_weights"] > 0]
-    characters = sum(
-        len(piece.removeprefix("##")) + (not piece.startswith("##"))
-        for piece in (tokenizer.vocabulary[i] for i in wanted)
-    )
     for row in found.values():
-        nats = row["mlm_loss"] * len(wanted)
-        row["mlm_bits_per_character"] = nats / math.log(2) / characters
+        row["mlm_bits_per_character"] = scores.bits_per_character(
+            row["mlm_loss"], examples, tokenizer
+        )
     labels = examples["next_sentence_labels"]
     found["held_out"] = {
         "examples": len(labels),
-        "hidden_tokens": len(wanted),
+        "hidden_tokens": int(examples["masked_lm_weights"].sum()),
         "share_of_random_next": float(labels.mean()),
     }
     return found

@@ -1,0 +1,398 @@
+"""Functions that XLA compiles between products, and where that is done."""
+
+import math
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook import islands, runtime
+from bertbook.attention import (
+    choose_path,
+    island_attention,
+    scaled_dot_product_attention,
+)
+from bertbook.layers import Dense, LayerNorm
+from bertbook.losses import classification_loss
+from bertbook.optimization import make_optimizer
+from bertbook.runtime import keras, ops
+
+ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
+tensorflow_only = pytest.mark.skipif(
+    not ON_TENSORFLOW, reason="islands are TensorFlow's"
+)
+ROUNDING = 2**-8  # bfloat16 keeps eight bits
+B, S, D, F, V = 3, 5, 8, 11, 13
+
+
+@pytest.fixture
+def with_islands(monkeypatch):
+    """Islands on every processor."""
+    monkeypatch.setenv("BERTBOOK_COMPILATION", "islands")
+
+
+@pytest.fixture
+def with_xla(monkeypatch):
+    """No islands, whatever the processor."""
+    monkeypatch.setenv("BERTBOOK_COMPILATION", "xla")
+
+
+def draw(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("float32")
+
+
+def value_and_gradients(function, *arrays, dtype):
+    """Returns a function's value and gradients, float arrays cast."""
+    import tensorflow as tf
+
+    tensors = [
+        tf.cast(array, dtype)
+        if array.dtype == "float32"
+        else tf.constant(array)
+        for array in arrays
+    ]
+    floats = [tensor for tensor in tensors if tensor.dtype.is_floating]
+    with tf.GradientTape() as tape:
+        tape.watch(floats)
+        value = function(*tensors)
+        weight = tf.cast(draw(*value.shape, seed=9), value.dtype)
+        total = tf.reduce_sum(value * weight)
+    found = [value, *tape.gradient(total, floats)]
+    return [np.asarray(tf.cast(tensor, "float32")) for tensor in found]
+
+
+def plain_softmax(scores, mask):
+    scores = ops.where(mask, scores / math.sqrt(4), islands.HIDDEN_SCORE)
+    return ops.softmax(scores, axis=-1)
+
+
+def plain_norm(values, gamma, beta):
+    return ops.layer_normalization(values, gamma, beta, -1, 1e-12)
+
+
+def plain_activation(values, bias):
+    return ops.gelu(values + bias, approximate=False)
+
+
+def exact_gelu(values):
+    return ops.gelu(values, approximate=False)
+
+
+ISLANDS = {
+    "gelu": (
+        lambda x, b: islands.add_bias_and_activate(x, b, activation=exact_gelu),
+        plain_activation,
+        (draw(B, S, F), draw(F, seed=1)),
+    ),
+    "norm": (
+        lambda x, g, b: islands.normalize(x, g, b, epsilon=1e-12),
+        plain_norm,
+        (draw(B, S, D), draw(D, seed=1), draw(D, seed=2)),
+    ),
+    "softmax": (
+        lambda s, m: islands.masked_softmax(s, m, scale=1 / math.sqrt(4)),
+        plain_softmax,
+        (draw(B, 2, S, S), draw(B, 1, 1, S, seed=4) > -0.8),
+    ),
+    "cross-entropy": (
+        islands.cross_entropy,
+        lambda logits, labels: ops.sparse_categorical_crossentropy(
+            labels, logits, from_logits=True
+        ),
+        (draw(B, S, V), np.arange(B * S, dtype="int32").reshape(B, S) % V),
+    ),
+}
+
+
+# Definition: the numbers of the plain functions.
+
+
+@tensorflow_only
+@pytest.mark.parametrize("name", ISLANDS)
+def test_an_island_computes_what_the_plain_function_does(name):
+    island, plain, arrays = ISLANDS[name]
+    received = value_and_gradients(island, *arrays, dtype="float32")
+    expected = value_and_gradients(plain, *arrays, dtype="float32")
+    for first, second in zip(received, expected, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-4, atol=2e-6)
+
+
+@tensorflow_only
+@pytest.mark.parametrize("name", ISLANDS)
+def test_in_16_bits_an_island_only_rounds(name):
+    island, plain, arrays = ISLANDS[name]
+    received = value_and_gradients(island, *arrays, dtype="bfloat16")
+    expected = value_and_gradients(plain, *arrays, dtype="float32")
+    for first, second in zip(received, expected, strict=True):
+        size = np.abs(second).max()
+        assert np.abs(first - second).max() < 4 * ROUNDING * max(size, 1)
+
+
+@tensorflow_only
+def test_attention_on_islands_is_attention():
+    query, key, value = (draw(B, 2, S, 4, seed=seed) for seed in range(3))
+    mask = draw(B, 1, 1, S, seed=4) > -0.8
+    for hidden in (mask, None):
+        received = island_attention(query, key, value, hidden)
+        expected = scaled_dot_product_attention(query, key, value, hidden)
+        for first, second in zip(received, expected, strict=True):
+            np.testing.assert_allclose(
+                ops.convert_to_numpy(first),
+                ops.convert_to_numpy(second),
+                atol=1e-6,
+            )
+
+
+@tensorflow_only
+def test_islands_drop_attention_weights():
+    query, key, value = (draw(B, 2, S, 4, seed=seed) for seed in range(3))
+    context, weights = island_attention(
+        query, key, value, None, lambda weights: weights * 0
+    )
+    assert not np.any(context)
+    assert not np.any(weights)
+
+
+# Whole models.
+
+
+def make_model(**options):
+    config = bb.BertConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=2,
+        num_attention_heads=2, intermediate_size=24,
+        max_position_embeddings=12, hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0, initializer_range=0.2,
+    )  # fmt: skip
+    keras.utils.set_random_seed(3)
+    return bb.BertForMaskedLM(config, **options)
+
+
+def make_batch():
+    rng = np.random.default_rng(1)
+    mask = (np.arange(9) < [[9], [6], [4]]).astype("int32")
+    x = {
+        "input_ids": rng.integers(5, 50, (3, 9)).astype("int32") * mask,
+        "attention_mask": mask,
+        "token_type_ids": np.zeros((3, 9), "int32"),
+        "masked_lm_positions": np.array([[1, 3], [2, 4], [1, 2]], "int32"),
+    }
+    return x, rng.integers(5, 50, (3, 2)), np.ones((3, 2), "float32")
+
+
+def train(steps, whole, **options):
+    """Returns the losses of some steps."""
+    model = make_model(**options)
+    compiled = runtime.choose_compilation(model.compute_dtype).path == "islands"
+    model.compile(
+        make_optimizer(1e-2, compiled=compiled),
+        classification_loss(),
+        jit_compile=whole,
+    )
+    x, y, weights = make_batch()
+    return [float(model.train_on_batch(x, y, weights)) for _ in range(steps)]
+
+
+@tensorflow_only
+def test_losses_of_16_bits_stay_with_those_of_float32(monkeypatch):
+    expected = train(12, whole=True)
+    monkeypatch.setenv("BERTBOOK_COMPILATION", "islands")
+    received = train(12, whole=False, dtype="mixed_bfloat16")
+    np.testing.assert_allclose(received, expected, atol=2e-2)
+    assert received[-1] < received[0] - 0.5
+
+
+@tensorflow_only
+def test_float32_takes_no_island(with_islands):
+    assert not islands.on_island(ops.zeros((2, 3)))
+    assert islands.on_island(ops.zeros((2, 3), "bfloat16"))
+    assert bb.attention_path(make_model()).path == "einsum"
+
+
+@tensorflow_only
+def test_symbolic_tensors_take_no_island(with_islands):
+    assert not islands.on_island(keras.KerasTensor((2, 3), "bfloat16"))
+
+
+@tensorflow_only
+def test_the_path_can_be_asked_for_and_is_told(with_islands):
+    model = make_model(dtype="mixed_bfloat16")
+    path = bb.attention_path(model)
+    assert path.path == "islands"
+    assert path.why
+    plain = make_model(dtype="mixed_bfloat16", attention="einsum")
+    assert bb.attention_path(plain).path == "einsum"
+    x, *_ = make_batch()
+    received, expected = (
+        ops.convert_to_numpy(ops.cast(m(x), "float32")) for m in (model, plain)
+    )
+    np.testing.assert_allclose(received, expected, atol=0.1)
+
+
+def test_islands_that_cannot_be_are_refused(with_xla):
+    with pytest.raises(ValueError, match='`attention="islands"` cannot run'):
+        choose_path("islands", 0.0, "bfloat16")
+
+
+@tensorflow_only
+def test_weights_of_attention_are_given_on_islands(with_islands):
+    model = make_model(dtype="mixed_bfloat16")
+    x, *_ = make_batch()
+    x.pop("masked_lm_positions")
+    outputs = model.encoder(x, output_attentions=True)
+    for weights in outputs["attentions"]:
+        sums = np.asarray(ops.cast(weights, "float32")).sum(axis=-1)
+        np.testing.assert_allclose(sums, 1.0, atol=0.02)
+
+
+@tensorflow_only
+def test_the_update_of_all_variables_compiled_is_the_same():
+    results = []
+    for compiled in (False, True):
+        model = make_model()
+        model.compile(
+            make_optimizer(1e-2, compiled=compiled),
+            classification_loss(),
+            jit_compile=False,
+        )
+        x, y, weights = make_batch()
+        for _ in range(5):
+            model.train_on_batch(x, y, weights)
+        results.append(model.get_weights())
+    for first, second in zip(*results, strict=True):
+        np.testing.assert_allclose(first, second, atol=2e-5)
+
+
+def test_a_dense_layer_is_that_of_keras():
+    keras.utils.set_random_seed(0)
+    ours = Dense(5, 0.3, "tanh")
+    theirs = keras.layers.Dense(5, "tanh")
+    x = draw(2, 3, 4)
+    theirs.build(x.shape)
+    ours(x)
+    theirs.set_weights(ours.get_weights())
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(ours(x)), ops.convert_to_numpy(theirs(x))
+    )
+    assert 0.1 < ops.convert_to_numpy(ours.kernel).std() < 0.4
+
+
+def test_a_dense_layer_can_hold_integers():
+    layer = Dense(5, 1.0)
+    x = draw(2, 4)
+    expected = ops.convert_to_numpy(layer(x))
+    layer.quantize("int8")
+    received = ops.convert_to_numpy(layer(x))
+    assert 0 < np.abs(received - expected).max() < 0.2
+
+
+def test_a_norm_is_that_of_keras():
+    x = draw(2, 3, 4)
+    ours, theirs = (
+        LayerNorm(epsilon=1e-12),
+        keras.layers.LayerNormalization(epsilon=1e-12),
+    )
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(ours(x)), ops.convert_to_numpy(theirs(x))
+    )
+
+
+# What is chosen where.
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """Tells the package which processor it runs on."""
+    names = ("BERTBOOK_COMPILATION", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+    for name in (*names, "TF_ENABLE_ONEDNN_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(runtime, "device_name", lambda: "CPU")
+
+    def tell(*flags, **environment):
+        monkeypatch.setattr(
+            runtime, "_processor_flags", lambda: frozenset(flags)
+        )
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+
+    return tell
+
+
+@tensorflow_only
+@pytest.mark.parametrize(
+    ("flags", "environment", "path", "dtype"),
+    [
+        (("amx_bf16",), {}, "islands", "mixed_bfloat16"),
+        (("avx2",), {}, "xla", "float32"),
+        ((), {}, "xla", "float32"),
+        (
+            ("amx_bf16",),
+            {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"},
+            "xla",
+            "float32",
+        ),
+        (("amx_bf16",), {"DNNL_MAX_CPU_ISA": "avx2"}, "xla", "float32"),
+        (
+            ("amx_bf16",),
+            {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_AMX"},
+            "islands",
+            "mixed_bfloat16",
+        ),
+        (
+            ("amx_bf16",),
+            {"ONEDNN_MAX_CPU_ISA": "DEFAULT"},
+            "islands",
+            "mixed_bfloat16",
+        ),
+        (("amx_bf16",), {"TF_ENABLE_ONEDNN_OPTS": "0"}, "xla", "float32"),
+        (("amx_bf16",), {"BERTBOOK_COMPILATION": "xla"}, "xla", "float32"),
+        (("avx2",), {"BERTBOOK_COMPILATION": "islands"}, "islands",
+         "mixed_bfloat16"),
+    ],
+)  # fmt: skip
+def test_choices_on_a_processor(flags, environment, path, dtype, processor):
+    processor(*flags, **environment)
+    choice = runtime.choose_compilation("bfloat16")
+    assert choice.path == path
+    assert choice.why
+    assert runtime.choose_compilation("float32").path == "xla"
+    assert runtime.choose_dtype().path == dtype
+    assert runtime.compiles_whole("bfloat16") == (path == "xla")
+
+
+def test_without_amx_the_choice_says_so(processor):
+    processor("avx2")
+    choice = runtime.choose_dtype()
+    assert choice.path == "float32"
+    assert "no AMX" in choice.why
+    assert "no AMX" in runtime.describe()["dtype_auto"]
+
+
+@tensorflow_only
+@pytest.mark.parametrize(
+    ("capability", "expected"),
+    [
+        ((7, 5), "float32"),
+        ((8, 0), "mixed_bfloat16"),
+        ((9, 0), "mixed_bfloat16"),
+    ],
+)
+def test_choices_on_a_gpu(capability, expected, monkeypatch, processor):
+    processor("amx_bf16")
+    monkeypatch.setattr(runtime, "device_name", lambda: "GPU (a card)")
+    monkeypatch.setattr(runtime, "_accelerator", lambda: capability)
+    assert runtime.choose_compilation("bfloat16").path == "xla"
+    assert runtime.choose_dtype().path == expected
+
+
+def test_jax_compiles_everything(processor):
+    if ON_TENSORFLOW:
+        pytest.skip("needs the JAX backend")
+    processor("amx_bf16")
+    assert runtime.choose_compilation("bfloat16").path == "xla"
+    assert runtime.compiles_whole("bfloat16", with_xla=False)
+
+
+def test_another_word_is_refused(monkeypatch):
+    monkeypatch.setenv("BERTBOOK_COMPILATION", "onednn")
+    with pytest.raises(ValueError, match="`BERTBOOK_COMPILATION` must be"):
+        runtime.choose_compilation("float32")
