@@ -92,7 +92,11 @@ def add_pretrain(commands) -> None:
     add("--no-next-sentence", action="store_true", help="single texts")
     add("--held-out", type=float, default=0.01, help="share of the documents")
     add("--accumulation", type=int, default=1, help="parts of an update")
-    add("--dtype", default="float32", help="or mixed_bfloat16, mixed_float16")
+    add(
+        "--dtype",
+        default="float32",
+        help="or mixed_bfloat16, mixed_float16; auto takes what is fast here",
+    )
     add("--workers", type=int, default=0, help="processes that make examples")
     add("--data-parallel", action="store_true", help="use every device (JAX)")
     add("--tensorboard", action="store_true", help="write its logs too")

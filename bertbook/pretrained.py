@@ -12,7 +12,7 @@ import numpy as np
 
 from bertbook import batching, checkpoints, names
 from bertbook.config import BertConfig
-from bertbook.runtime import compile_with, is_concrete, keras
+from bertbook.runtime import choose_dtype, compile_with, is_concrete, keras
 from bertbook.tokenizer import Tokenizer
 
 
@@ -174,13 +174,16 @@ class Pretrained:
             name_or_dir: A shipped name, a folder in the layout of Hugging
                 Face, Google or KerasHub, "hf://org/name", "keras://preset", or
                 a KerasHub `BertBackbone`.
-            **options: Keywords of the model, for example `dtype`.
+            **options: Keywords of the model, for example `dtype`; there "auto"
+                is what `runtime.choose_dtype` says.
 
         Raises:
             FileNotFoundError: There is no such model; the forms are listed.
             ValueError: A tensor of the encoder is missing, has another shape
                 or holds NaN or infinity; all such tensors are named.
         """
+        if options.get("dtype") == "auto":
+            options["dtype"] = choose_dtype().path
         checkpoint = cls._read(name_or_dir)
         model = cls(checkpoint.config, **cls._options(checkpoint, options))
         _leave_other_sizes(checkpoint, model)

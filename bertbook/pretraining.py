@@ -180,7 +180,7 @@ def pretrain(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer.from_pretrained(tokenizer)
     config = choose_config(model, tokenizer, examples)
-    recipe = settle_dtype(recipe, out / RECORD)
+    recipe = settle_dtype(recipe, out / RECORD, reporting.verbose)
     record = make_record(model, config, tokenizer, recipe, examples)
     training.check_record(out / RECORD, record)
     if (out / FINISHED).is_file():
@@ -240,7 +240,7 @@ def choose_config(model, tokenizer, examples):
     return config
 
 
-def settle_dtype(recipe, path):
+def settle_dtype(recipe, path, verbose=True):
     """Returns a recipe that names its numbers, where its `dtype` is "auto".
 
     A run that was begun on another machine keeps the numbers it has.
@@ -248,12 +248,16 @@ def settle_dtype(recipe, path):
     Args:
         recipe: A `Recipe`.
         path: The record of the run, which may be there already.
+        verbose: Whether to print what it is, and why.
     """
     if recipe.dtype != "auto":
         return recipe
-    dtype = choose_dtype().path
+    dtype, why = choose_dtype()
     if path.is_file():
-        dtype = read_json(path).get("recipe", {}).get("dtype", dtype)
+        stored = read_json(path).get("recipe", {})
+        dtype, why = stored.get("dtype", dtype), "as the run began"
+    if verbose:
+        print(f"dtype: {dtype}, {why}")
     return dataclasses.replace(recipe, dtype=dtype)
 
 

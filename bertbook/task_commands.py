@@ -54,7 +54,11 @@ def add_commands(commands) -> None:
     add("--layer-decay", type=float, default=1.0, help="rate of lower layers")
     add("--patience", type=int, help="evaluations before an early stop")
     add("--checkpoint-steps", type=int, default=500)
-    add("--dtype", default="float32", help="or mixed_bfloat16, mixed_float16")
+    add(
+        "--dtype",
+        default="float32",
+        help="or mixed_bfloat16, mixed_float16; auto takes what is fast here",
+    )
     parser = commands.add_parser(
         "evaluate", help="measure a fine-tuned model, or a translator"
     )

@@ -425,3 +425,75 @@ def test_the_record_names_the_source_of_the_weights(tmp_path, tokenizer):
     record = json.loads((tmp_path / "run.json").read_text())
     assert record["start"] is None
     assert record["recipe"]["steps"] == 1
+
+
+# What a caller chooses.
+
+
+def test_an_evaluation_of_ones_own_fills_the_log(tmp_path, tokenizer):
+    out = tmp_path / "run"
+    run(out, tokenizer, evaluate=lambda model: {"parameters": 7.5})
+    with open(out / "log.csv", newline="") as file:
+        rows = {int(row["step"]): row for row in csv.DictReader(file)}
+    assert rows[4]["parameters"] == "7.5"
+    assert rows[2]["parameters"] == ""
+    assert "held_out_mlm_loss" not in rows[4]
+
+
+def test_dtype_auto_is_settled_and_kept(tmp_path, tokenizer, monkeypatch):
+    choice = pretraining.choose_dtype
+    monkeypatch.setattr(
+        pretraining, "choose_dtype", lambda: ("mixed_bfloat16", "fast here")
+    )
+    recipe = Recipe(steps=2, batch_size=8, dtype="auto")
+    trained = run(tmp_path, tokenizer, recipe=recipe)
+    assert trained.compute_dtype == "bfloat16"
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert record["recipe"]["dtype"] == "mixed_bfloat16"
+    # Another machine goes on with the numbers that the run has.
+    monkeypatch.setattr(
+        pretraining, "choose_dtype", lambda: ("float32", "no AMX here")
+    )
+    run(tmp_path, tokenizer, recipe=recipe)
+    assert choice().path in ("float32", "mixed_bfloat16")
+
+
+def test_dtype_auto_is_told(tmp_path, tokenizer, capsys):
+    loud = Reporting(checkpoint_steps=3, log_steps=2, evaluation_steps=4)
+    recipe = Recipe(steps=2, batch_size=8, dtype="auto")
+    run(tmp_path, tokenizer, recipe=recipe, reporting=loud)
+    assert f"dtype: {pretraining.choose_dtype().path}, " in (
+        capsys.readouterr().out
+    )
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="islands are TensorFlow's"
+)
+def test_a_killed_run_on_islands_ends_with_the_same_bytes(
+    tmp_path, tokenizer, monkeypatch
+):
+    monkeypatch.setenv("BERTBOOK_COMPILATION", "islands")
+    recipe = Recipe(steps=7, batch_size=8, dtype="mixed_bfloat16")
+    run(tmp_path / "whole", tokenizer, recipe=recipe)
+    with pytest.raises(KilledError):
+        run(
+            tmp_path / "killed",
+            tokenizer,
+            recipe=recipe,
+            evaluate=_kill_at_the_second_call(),
+        )
+    run(tmp_path / "killed", tokenizer, recipe=recipe)
+    assert weights(tmp_path / "killed") == weights(tmp_path / "whole")
+
+
+def _kill_at_the_second_call():
+    calls = []
+
+    def evaluate(model):
+        calls.append(model)
+        if len(calls) == 2:
+            raise KilledError
+        return {}
+
+    return evaluate

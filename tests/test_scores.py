@@ -169,3 +169,16 @@ def test_scores_of_a_model_are_the_means_over_all_slots(examples, tokenizer):
         assert received[f"{task}_accuracy"] == pytest.approx(
             hits.sum() / weights.sum(), abs=1e-6
         )
+
+
+def test_bits_count_the_characters_of_hidden_pieces():
+    tokenizer = bb.Tokenizer(
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "fire", "##s", "a"]
+    )
+    batch = {
+        "masked_lm_ids": np.array([[5, 6], [7, 5]]),
+        "masked_lm_weights": np.array([[1.0, 1.0], [1.0, 0.0]]),
+    }
+    # " fire", "s", " a": 5 + 1 + 2 characters
+    bits = scores.bits_per_character(math.log(2) * 4, batch, tokenizer)
+    assert bits == pytest.approx(4 * 3 / 8)

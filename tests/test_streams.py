@@ -367,3 +367,37 @@ def test_a_start_that_is_no_position(small):
             next(stream.batches(7, start))
         assert f"Received: {start}." in str(e.value)
     next(stream.batches(7, Position(1, 0, rows)))
+
+
+# Shards that are read once.
+
+
+def test_the_last_shards_are_read_in_the_first_epoch_alone(small):
+    once = Corpus(small.folder, {**small.record, "once": 2})
+    stream = ExampleStream(once, odd_pieces(), PAIRS, seed=3)
+    shards = [
+        (position.epoch, task.path.name)
+        for position, task in itertools.islice(
+            stream._tasks(BEGINNING), 3 + 1 + 1
+        )
+    ]
+    names = [path.name for path in small.shards()]
+    assert sorted(name for epoch, name in shards if epoch == 0) == names
+    assert [s for s in shards if s[0] > 0] == [(1, names[0]), (2, names[0])]
+
+
+def test_a_stream_goes_on_behind_shards_that_were_read_once(small):
+    once = Corpus(small.folder, {**small.record, "once": 2})
+    stream = ExampleStream(once, odd_pieces(), PAIRS, seed=3)
+    whole = list(itertools.islice(stream.batches(4), 30))
+    epochs = [position.epoch for _, position in whole]
+    start = epochs.index(1) + 1
+    again = stream.batches(4, whole[start - 1][1])
+    for (first, _), (second, _) in zip(whole[start:], again, strict=False):
+        np.testing.assert_array_equal(first["input_ids"], second["input_ids"])
+
+
+def test_held_out_shards_are_never_read_once(small):
+    once = Corpus(small.folder, {**small.record, "once": 1})
+    stream = ExampleStream(once, odd_pieces(), PAIRS, part="held_out")
+    assert stream.repeated == len(small.shards("held_out"))

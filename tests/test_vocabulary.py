@@ -16,6 +16,7 @@ from bertbook.tokenizer import Tokenizer
 from bertbook.vocabulary import (
     SPECIAL_TOKENS,
     has_capitals,
+    limit_letters,
     number_pieces,
     read_settings,
     read_tokenizer_json,
@@ -298,3 +299,32 @@ def test_a_text_too_small_for_the_size_brings_a_warning():
         tokenizer = Tokenizer.train(["ab"], vocab_size=13)
     assert caught[0].filename == __file__
     assert tokenizer.vocabulary[5:] == ["a", "b", "##b", "ab"]
+
+
+# Rare characters.
+
+
+def test_words_with_rare_characters_are_left_out():
+    counts = {"ab": 5, "ba": 4, "ac": 1, "é": 2, "z": 1}
+    assert limit_letters(counts, 2) == {"ab": 5, "ba": 4}
+    assert limit_letters(counts, 3) == {"ab": 5, "ba": 4, "é": 2}
+    assert limit_letters(counts, 9) == counts
+
+
+def test_of_two_characters_as_rare_the_first_stays():
+    assert limit_letters({"b": 1, "a": 1}, 1) == {"a": 1}
+
+
+def test_a_limited_alphabet_fills_no_vocabulary():
+    lines = ["the bank of the river", "நதி கரை 学校"] * 3
+    all_letters = Tokenizer.train(lines, vocab_size=60)
+    few = Tokenizer.train(lines, vocab_size=30, limit_alphabet=12)
+    assert any(not piece.isascii() for piece in all_letters.vocabulary)
+    assert all(piece.isascii() for piece in few.vocabulary)
+    assert few.encode("நதி").tokens == ["[CLS]", "[UNK]", "[SEP]"]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.5, True, "3"])
+def test_a_limit_that_is_no_number_of_characters(limit):
+    with pytest.raises(ValueError, match="`limit_alphabet` must be"):
+        Tokenizer.train(["a b"], vocab_size=30, limit_alphabet=limit)
