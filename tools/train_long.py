@@ -75,10 +75,17 @@ class Plan:
 
 
 TRIAL = Part(tokens=10_000_000, warmup=0.1)
+SHORT = Part(tokens=5_000_000, warmup=0.1, end=1.0, batch_size=256, length=32)
 PLANS = {
     "trial": Plan(parts=(TRIAL,)),
     "trial-8192": Plan(parts=(TRIAL,), vocab_size=8_192),
     "trial-start-5e-2": Plan(parts=(TRIAL,), initializer_range=0.05),
+    "trial-short-first": Plan(
+        parts=(
+            SHORT,
+            Part(tokens=5_000_000, warmup=0.02, seed=1),
+        )
+    ),
     "trial-rate-2e-3": Plan(parts=(dataclasses.replace(TRIAL, rate=2e-3),)),
     "trial-rate-5e-4": Plan(parts=(dataclasses.replace(TRIAL, rate=5e-4),)),
     "trial-mask-15": Plan(parts=(dataclasses.replace(TRIAL, mask_rate=0.15),)),
@@ -103,9 +110,10 @@ def run(size: str, plan: Plan, folder: Path, out: Path) -> None:
         folder / f"vocabulary-{plan.vocab_size}"
     )
     shards = folder / f"shards-{plan.vocab_size}"
-    corpus = Corpus(shards, read_json(shards / "corpus.json"))
+    record = read_json(shards / "corpus.json")
     start = draw_start(size, plan, tokenizer, out / "start")
     for number, part in enumerate(plan.parts, 1):
+        corpus = Corpus(shards, record if number == 1 else without_once(record))
         settings = ExampleSettings(
             max_length=part.length, masking=Masking(rate=part.mask_rate)
         )
@@ -133,6 +141,13 @@ def run(size: str, plan: Plan, folder: Path, out: Path) -> None:
             evaluate=by_genre(folder / f"genres-{plan.vocab_size}", tokenizer),
         )
         start = str(out / f"part_{number}")
+
+
+def without_once(record: dict) -> dict:
+    """Returns the record of a corpus without the shards that are read once."""
+    shards = record["shards"]
+    every = shards["train"] - record["once"]
+    return {**record, "shards": {**shards, "train": every}, "once": 0}
 
 
 def draw_start(
