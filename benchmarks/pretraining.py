@@ -7,7 +7,8 @@ Masked words alone, because KerasHub has no next-sentence head: 128 tokens, 20
 of them hidden, no dropout, the vocabulary of 8,192, AdamW. Ours computes in
 what `dtype="auto"` chooses. The peers: KerasHub with Keras' own AdamW, in
 float32 with XLA and in bfloat16 without (with XLA it is slowest); Hugging
-Face's layers in PyTorch, bfloat16 by autocast, the head at the hidden tokens.
+Face's layers in PyTorch, bfloat16 by autocast, the head at the hidden tokens,
+in a process of its own.
 All start from the same weights and give the same loss.
 """
 
@@ -24,6 +25,7 @@ import numpy as np
 
 import bertbook as bb
 from benchmarks import turns
+from benchmarks.torch_peer import DECAY, EPSILON, RATE, TorchPeer
 from bertbook.batching import to_fit
 from bertbook.losses import classification_loss
 from bertbook.optimization import make_optimizer
@@ -32,7 +34,6 @@ from bertbook.runtime import choose_compilation, choose_dtype, compiles_whole
 LENGTH, SLOTS, VOCABULARY = 128, 20, 8_192
 ROWS = {"mini": 64, "base": 8}
 PAIRS = {"mini": 15, "base": 9}
-RATE, DECAY, EPSILON = 1e-4, 0.01, 1e-6
 
 
 def main():
@@ -80,8 +81,9 @@ def compare(size):
         functions[name] = step_of(peer, batch, rename)
         losses[name] = loss_of(peer, batch, rename)
     if keras.backend.backend() == "tensorflow":
-        step, losses["PyTorch, bfloat16"] = build_torch(ours, batch)
-        functions["PyTorch, bfloat16"] = step
+        peer = start_torch(ours, batch)
+        losses["PyTorch, bfloat16"] = peer.loss
+        functions["PyTorch, bfloat16"] = peer.step
     check_losses(losses)
     results = turns.in_turns(
         functions.pop("ours"),
@@ -196,42 +198,11 @@ HEAD = {
 }
 
 
-def build_torch(ours, batch):
-    """Returns a step of Hugging Face's layers with our weights, and its loss.
-
-    The head computes the hidden tokens alone, as ours does.
-    """
-    import torch
-    import transformers
-
-    with tempfile.TemporaryDirectory() as folder:
-        ours.save_pretrained(folder)
-        model = transformers.BertForMaskedLM.from_pretrained(folder)
-    model.train()
-    optimizer = torch.optim.AdamW(
-        model.parameters(), RATE, weight_decay=DECAY, eps=EPSILON, fused=True
-    )
-    ids, segments, mask, places, labels, _ = (
-        torch.tensor(array).long() for array in batch.values()
-    )
-    width = model.config.hidden_size
-
-    def compute_loss():
-        with torch.autocast("cpu", torch.bfloat16):
-            hidden = model.bert(ids, mask, segments).last_hidden_state
-            chosen = places[..., None].expand(-1, -1, width)
-            logits = model.cls(hidden.gather(1, chosen))
-        return torch.nn.functional.cross_entropy(
-            logits.float().flatten(0, 1), labels.flatten()
-        )
-
-    def step():
-        compute_loss().backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return step, float(compute_loss().detach())
+def start_torch(ours, batch):
+    """Returns Hugging Face's layers with our weights, in another process."""
+    folder = tempfile.mkdtemp()
+    ours.save_pretrained(folder)
+    return TorchPeer(folder, batch)
 
 
 def draw_batch(rows):
