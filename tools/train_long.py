@@ -78,7 +78,24 @@ class Plan:
 # with the frequencies of single pieces for over 10 million tokens.
 SHORT = Part(tokens=5_000_000, warmup=0.1, end=1.0, batch_size=256, length=32)
 TRIAL = Part(tokens=5_000_000, seed=1)
+# The rate stays where it is until the last parts, so that parts can be added in
+# front of them; a tenth of the tokens is read at 512, as in the paper.
+LONG = (
+    dataclasses.replace(SHORT, tokens=8_000_000),
+    Part(tokens=92_000_000, end=1.0, warmup=0.01, seed=1),
+    Part(tokens=200_000_000, end=1.0, warmup=0.01, batch_size=128, seed=2),
+    Part(tokens=240_000_000, end=0.1, warmup=0.01, batch_size=128, seed=3),
+    Part(
+        tokens=60_000_000,
+        rate=1e-4,
+        warmup=0.01,
+        batch_size=32,
+        length=512,
+        seed=4,
+    ),
+)
 PLANS = {
+    "long": Plan(parts=LONG),
     "trial": Plan(parts=(SHORT, TRIAL)),
     "trial-8192": Plan(parts=(SHORT, TRIAL), vocab_size=8_192),
     "trial-never-short": Plan(
