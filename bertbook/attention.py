@@ -138,8 +138,8 @@ class SelfAttention(keras.layers.Layer):
             hidden: Float tensor of shape `(B, S, D)`.
             attention_mask: Optional boolean tensor that broadcasts to
                 `(B, N, S, S)`.
-            return_weights: Whether to return the weights too; the einsum path
-                gives them, whatever `implementation` says.
+            return_weights: Whether to return the weights too; for "fused",
+                which keeps none, the einsum path then runs.
             training: Whether to drop weights.
 
         Returns:
@@ -218,7 +218,9 @@ def island_attention(query, key, value, attention_mask=None, dropout=None):
         attention_mask = ops.ones((1, 1, 1, 1), "bool")
     scores = ops.einsum("bnth,bnsh->bnts", query, key)  # (B, N, T, S)
     scale = 1 / math.sqrt(query.shape[-1])
-    weights = masked_softmax(scores, attention_mask, scale=scale)
+    weights = masked_softmax(
+        scores, attention_mask, scale=scale, hidden=MASKED_SCORE
+    )
     if dropout is not None:
         weights = dropout(weights)
     context = ops.einsum("bnts,bnsh->bnth", weights, value)  # (B, N, T, H)

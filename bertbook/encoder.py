@@ -429,8 +429,8 @@ class AttentionPath(NamedTuple):
 def attention_path(model):
     """Returns which attention implementation a model runs.
 
-    Whatever the path, weights that are asked for with `output_attentions`
-    come from the einsum path, in the same call that uses them.
+    Weights that are asked for with `output_attentions` come from the call
+    that uses them; for "fused", which keeps none, the einsum path then runs.
 
     Args:
         model: A `BertEncoder`, or a model with one as `.encoder`.

@@ -12,8 +12,6 @@ import functools
 
 from bertbook.runtime import choose_compilation, keras, ops
 
-HIDDEN_SCORE = -10_000.0
-
 
 def on_island(tensor):
     """Returns whether what is computed from a tensor belongs on an island.
@@ -135,7 +133,7 @@ def row_mean(rows):
     return ops.matmul(rows, ones) / ops.cast(width, rows.dtype)
 
 
-def _softmax_gradient(weights, upstream, scores, mask, *, scale):
+def _softmax_gradient(weights, upstream, scores, mask, *, scale, hidden):
     """Returns the gradients of `masked_softmax`; the mask has none."""
     weights = ops.cast(weights, "float32")
     upstream = ops.cast(upstream, "float32")
@@ -145,7 +143,7 @@ def _softmax_gradient(weights, upstream, scores, mask, *, scale):
 
 
 @compiled_island(gradient=_softmax_gradient)
-def masked_softmax(scores, mask, *, scale):
+def masked_softmax(scores, mask, *, scale, hidden):
     """Turns the scores of attention into weights that sum to 1, in float32.
 
     Source: Vaswani et al. (2017), equation 1.
@@ -154,12 +152,13 @@ def masked_softmax(scores, mask, *, scale):
         scores: Float tensor of shape `(B, N, T, S)`.
         mask: Boolean tensor that broadcasts to it, True for a visible key.
         scale: What every score is multiplied by.
+        hidden: What stands in the place of the score of a hidden key.
 
     Returns:
         Float tensor like `scores`.
     """
     visible = ops.cast(scores, "float32") * scale
-    visible = ops.where(mask, visible, HIDDEN_SCORE)
+    visible = ops.where(mask, visible, hidden)
     raised = ops.exp(visible - ops.max(visible, axis=-1, keepdims=True))
     weights = raised / ops.sum(raised, axis=-1, keepdims=True)
     return ops.cast(weights, scores.dtype)

@@ -25,7 +25,8 @@ class Dense(keras.layers.Dense):
 
     def call(self, inputs, training=None):
         """Returns `(..., units)` for `(..., D)`."""
-        if self.is_linear or not on_island(inputs):
+        is_product = self.is_linear or self.bias is None
+        if is_product or not on_island(inputs):
             return super().call(inputs, training=training)
         product = ops.matmul(inputs, self.kernel)
         return add_bias_and_activate(
@@ -43,8 +44,13 @@ class LayerNorm(keras.layers.LayerNormalization):
     Source: Ba et al. (2016), equation 4.
 
     Args:
-        **kwargs: Keywords of `keras.layers.LayerNormalization`.
+        epsilon: What is added to the variance.
+        dtype: The dtype policy.
+        name: The layer's name.
     """
+
+    def __init__(self, epsilon=1e-12, dtype=None, name=None):
+        super().__init__(epsilon=epsilon, dtype=dtype, name=name)
 
     def call(self, inputs):
         """Returns vectors like `inputs`, `(..., D)`."""

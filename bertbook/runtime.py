@@ -228,15 +228,17 @@ def choose_compilation(dtype: str) -> Choice:
 def _what_hinders_islands(dtype: str) -> str | None:
     """Returns why XLA is the better choice, or None where it is not."""
     if load_keras().backend.backend() == "jax":
-        return "JAX compiles everything with XLA"
+        return (
+            "JAX compiles everything with XLA, on a CPU no faster in bfloat16"
+        )
     if dtype != "bfloat16":
         return f"islands are for bfloat16, and this is {dtype}"
     if device_name() != "CPU":
         return "islands are for processors, and this is another device"
-    return None if has_fast_bfloat16() else NO_AMX
+    return None if _has_fast_bfloat16() else NO_AMX
 
 
-def has_fast_bfloat16() -> bool:
+def _has_fast_bfloat16() -> bool:
     """Returns whether oneDNN multiplies with AMX on this processor.
 
     It does not where ONEDNN_MAX_CPU_ISA names a smaller set of instructions,
@@ -267,13 +269,12 @@ def choose_dtype() -> Choice:
         "mixed_bfloat16", weights in float32 and computing in bfloat16, where
         that is faster; else "float32".
     """
-    if load_keras().backend.backend() == "tensorflow":
-        found = choose_compilation("bfloat16")
-        if found.path == "islands":
-            return Choice("mixed_bfloat16", found.why)
+    compilation = choose_compilation("bfloat16")
+    if compilation.path == "islands":
+        return Choice("mixed_bfloat16", compilation.why)
     capability = _accelerator()
     if capability is None:
-        return Choice("float32", f"with XLA: {NO_AMX}")
+        return Choice("float32", f"with XLA: {compilation.why}")
     if capability >= FIRST_BFLOAT16_GPU:
         return Choice("mixed_bfloat16", "this device multiplies in bfloat16")
     return Choice("float32", "this device does not multiply in bfloat16")
@@ -336,7 +337,8 @@ def compile_with(model, function):
 
         # No line of it branches by the value of a tensor, so that rewriting
         # it, which `autograph` does, would take time and change nothing.
-        whole = compiles_whole(model_dtype(model), COMPILE)
+        dtype = getattr(model, "compute_dtype", "float32")
+        whole = compiles_whole(dtype, COMPILE)
         graphs = tf.function(function, jit_compile=whole, autograph=False)
 
         def run_graph(*arguments):
@@ -360,11 +362,6 @@ def compile_with(model, function):
         return of_values(values, *arguments)
 
     return run
-
-
-def model_dtype(model) -> str:
-    """Returns the type of numbers that a model computes in."""
-    return getattr(model, "compute_dtype", "float32")
 
 
 def _is_installed(name: str) -> bool:

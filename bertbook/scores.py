@@ -39,13 +39,13 @@ def held_out_examples(
     """
     stream = ExampleStream(corpus, pieces, settings, seed, part=part)
     parts, count = [], 0
-    for part in stream.epoch(0):
-        parts.append(part)
-        count += len(part["input_ids"])
+    for examples in stream.epoch(0):
+        parts.append(examples)
+        count += len(examples["input_ids"])
         if count >= limit:
             break
     return {
-        name: np.concatenate([part[name] for part in parts])[:limit]
+        name: np.concatenate([rows[name] for rows in parts])[:limit]
         for name in parts[0]
     }
 

@@ -8,6 +8,7 @@ import pytest
 import bertbook as bb
 from bertbook import islands, runtime
 from bertbook.attention import (
+    MASKED_SCORE,
     choose_path,
     island_attention,
     scaled_dot_product_attention,
@@ -62,7 +63,7 @@ def value_and_gradients(function, *arrays, dtype):
 
 
 def plain_softmax(scores, mask):
-    scores = ops.where(mask, scores / math.sqrt(4), islands.HIDDEN_SCORE)
+    scores = ops.where(mask, scores / math.sqrt(4), MASKED_SCORE)
     return ops.softmax(scores, axis=-1)
 
 
@@ -90,7 +91,9 @@ ISLANDS = {
         (draw(B, S, D), draw(D, seed=1), draw(D, seed=2)),
     ),
     "softmax": (
-        lambda s, m: islands.masked_softmax(s, m, scale=1 / math.sqrt(4)),
+        lambda s, m: islands.masked_softmax(
+            s, m, scale=1 / math.sqrt(4), hidden=MASKED_SCORE
+        ),
         plain_softmax,
         (draw(B, 2, S, S), draw(B, 1, 1, S, seed=4) > -0.8),
     ),
@@ -359,12 +362,38 @@ def test_choices_on_a_processor(flags, environment, path, dtype, processor):
     assert runtime.compiles_whole("bfloat16") == (path == "xla")
 
 
-def test_without_amx_the_choice_says_so(processor):
-    processor("avx2")
+@tensorflow_only
+@pytest.mark.parametrize(
+    ("flags", "environment", "reason"),
+    [
+        (("avx2",), {}, "no AMX"),
+        (("amx_bf16",), {"BERTBOOK_COMPILATION": "xla"}, "asked for"),
+    ],
+)
+def test_float32_says_why_it_is_chosen(flags, environment, reason, processor):
+    processor(*flags, **environment)
     choice = runtime.choose_dtype()
     assert choice.path == "float32"
-    assert "no AMX" in choice.why
-    assert "no AMX" in runtime.describe()["dtype_auto"]
+    assert reason in choice.why
+    assert reason in runtime.describe()["dtype_auto"]
+
+
+def test_jax_does_not_blame_the_processor(processor):
+    if ON_TENSORFLOW:
+        pytest.skip("needs the JAX backend")
+    processor("amx_bf16")
+    choice = runtime.choose_dtype()
+    assert choice.path == "float32"
+    assert "no AMX" not in choice.why
+    assert "JAX" in choice.why
+
+
+@tensorflow_only
+def test_a_dense_layer_without_bias_takes_no_island(with_islands):
+    layer = Dense(5, 1.0, "tanh", use_bias=False, dtype="mixed_bfloat16")
+    received = ops.convert_to_numpy(ops.cast(layer(draw(2, 4)), "float32"))
+    expected = np.tanh(draw(2, 4) @ ops.convert_to_numpy(layer.kernel))
+    np.testing.assert_allclose(received, expected, atol=4 * ROUNDING)
 
 
 @tensorflow_only
