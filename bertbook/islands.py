@@ -1,11 +1,11 @@
 """Functions between the products of a model that XLA compiles on their own.
 
-A processor with AMX multiplies bfloat16 matrices several times as fast as
-float32 ones, but only through TensorFlow's oneDNN kernels. Those compute
-everything else with one pass over memory for every operation. So the products
-are left to oneDNN, and what stands between two of them is compiled into one
-pass, an island. `runtime.choose_compilation` says where this is done; its
-numbers are those of the plain functions, rounded to bfloat16 less often.
+Some processors, those with AMX above all, multiply bfloat16 matrices several
+times as fast as float32 ones, but only through TensorFlow's oneDNN kernels.
+Those compute everything else with one pass over memory for every operation. So
+the products are left to oneDNN, and what stands between two of them is compiled
+into one pass, an island. `runtime.choose_compilation` says where this is done;
+its numbers are those of the plain functions, rounded to bfloat16 less often.
 """
 
 import functools

@@ -310,9 +310,9 @@ def processor(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(runtime, "device_name", lambda: "CPU")
 
-    def tell(*flags, **environment):
+    def tell(*flags, vendor=runtime.INTEL, **environment):
         monkeypatch.setattr(
-            runtime, "_processor_flags", lambda: frozenset(flags)
+            runtime, "_processor", lambda: (vendor, frozenset(flags))
         )
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
@@ -360,6 +360,41 @@ def test_choices_on_a_processor(flags, environment, path, dtype, processor):
     assert runtime.choose_compilation("float32").path == "xla"
     assert runtime.choose_dtype().path == dtype
     assert runtime.compiles_whole("bfloat16") == (path == "xla")
+
+
+@tensorflow_only
+@pytest.mark.parametrize(
+    ("vendor", "limit", "path"),
+    [
+        (runtime.AMD, "", "islands"),
+        (runtime.AMD, "AVX512_CORE_BF16", "islands"),
+        (runtime.AMD, "AVX512_CORE_AMX", "islands"),
+        (runtime.AMD, "AVX512_CORE_VNNI", "xla"),
+        (runtime.AMD, "AVX2", "xla"),
+        (runtime.INTEL, "", "xla"),
+    ],
+)
+def test_avx512_bf16_is_fast_on_amd_alone(vendor, limit, path, processor):
+    processor("avx512_bf16", vendor=vendor, ONEDNN_MAX_CPU_ISA=limit)
+    assert runtime.choose_compilation("bfloat16").path == path
+
+
+@tensorflow_only
+def test_a_choice_names_the_instructions(processor):
+    processor("avx512_bf16", vendor=runtime.AMD)
+    assert "AVX512-BF16" in runtime.choose_dtype().why
+    processor("avx512_bf16", "amx_bf16")
+    assert "AMX" in runtime.choose_dtype().why
+
+
+def test_the_processor_is_read_as_linux_tells_it(monkeypatch, tmp_path):
+    told = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2\n\n"
+    (tmp_path / "cpuinfo").write_text(told + "flags: other")
+    monkeypatch.setattr(runtime, "Path", lambda _: tmp_path / "cpuinfo")
+    read = runtime._processor.__wrapped__
+    assert read() == (runtime.AMD, {"fpu", "avx2"})
+    monkeypatch.setattr(runtime, "Path", lambda _: tmp_path / "none")
+    assert read() == ("", frozenset())
 
 
 @tensorflow_only
