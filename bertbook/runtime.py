@@ -274,7 +274,7 @@ def _processor() -> tuple[str, frozenset[str]]:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return "", frozenset()
-    fields = {}
+    fields: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.partition(":")
         fields.setdefault(name.strip(), value.strip())
