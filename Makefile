@@ -58,7 +58,7 @@ COMPILE_FAST := XLA_FLAGS="--xla_backend_optimization_level=0 \
 .NOTPARALLEL:
 
 # The book's own tests that import no backend.
-STATIC_TESTS := tests/test_layers.py tests/test_import.py tests/test_data.py \
+STATIC_TESTS := tests/test_rooms.py tests/test_import.py tests/test_data.py \
 	tests/test_environment.py tests/test_book_pairs.py \
 	tests/test_book_quotes.py tests/test_book_executed.py \
 	tests/test_book_badges.py tests/test_book_headings.py

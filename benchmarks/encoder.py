@@ -23,7 +23,7 @@ import numpy as np
 
 import bertbook as bb
 from benchmarks import texts, turns
-from bertbook import batching
+from bertbook.batches import batching
 from bertbook.runtime import choose_dtype, compiles_whole
 
 ROWS, CUT = 32, 384

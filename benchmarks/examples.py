@@ -22,11 +22,11 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).parent.parent)  # not this file's folder
 
 from benchmarks import texts, turns
-from bertbook.corpus import prepare
-from bertbook.examples import ExampleSettings
-from bertbook.masking import Pieces
-from bertbook.streams import ExampleStream
-from bertbook.tokenizer import Tokenizer
+from bertbook.pretraining.corpus import prepare
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Pieces
+from bertbook.pretraining.stream import ExampleStream
+from bertbook.text.tokenizer import Tokenizer
 
 TIMES = 10
 ROWS = 256

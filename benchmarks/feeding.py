@@ -19,13 +19,13 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import bertbook as bb
 from benchmarks import turns
-from bertbook.corpus import prepare
-from bertbook.examples import ExampleSettings
-from bertbook.feeding import Feed
+from bertbook.batches.feeding import Feed
 from bertbook.locations import shelf
-from bertbook.masking import Pieces
-from bertbook.pretraining import Recipe, compile_for_pretraining
-from bertbook.streams import ExampleStream, Position
+from bertbook.pretraining.corpus import prepare
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Pieces
+from bertbook.pretraining.pretrain import Recipe, compile_for_pretraining
+from bertbook.pretraining.stream import ExampleStream, Position
 
 ROWS, STEPS, PAIRS = 64, 6, 9
 

@@ -21,11 +21,11 @@ import numpy as np
 
 import bertbook as bb
 from benchmarks import turns
-from bertbook.losses import classification_loss
-from bertbook.optimization import make_optimizer
-from bertbook.rows import compute, draw_batches
-from bertbook.tasks import Settings
-from bertbook.text_tasks import Texts
+from bertbook.batches.rows import compute, draw_batches
+from bertbook.tasks.base import Settings
+from bertbook.tasks.text_tasks import Texts
+from bertbook.training.losses import classification_loss
+from bertbook.training.optimizers import make_optimizer
 
 BATCH_SIZE, STEPS, ROUNDS, LENGTH = 32, 100, 10, 128
 

@@ -22,12 +22,12 @@ import numpy as np
 import bertbook as bb
 from benchmarks import turns
 from benchmarks.finetuning import BATCH_SIZE, LENGTH, ROUNDS, STEPS, Turn
-from bertbook.finetuning import Options
-from bertbook.rows import draw_batches
+from bertbook.batches.rows import draw_batches
+from bertbook.finetuning.finetune import Options
+from bertbook.finetuning.run import compile_model
 from bertbook.runtime import choose_dtype
-from bertbook.task_runs import compile_model
-from bertbook.tasks import Settings
-from bertbook.text_tasks import Texts
+from bertbook.tasks.base import Settings
+from bertbook.tasks.text_tasks import Texts
 
 SEEDS = 3
 RATE = 5e-5

@@ -25,11 +25,11 @@ import numpy as np
 
 import bertbook as bb
 from benchmarks.results import Plan, draw_rows, make_model
-from bertbook.answer_scores import answer_f1
-from bertbook.finetuning import Options
-from bertbook.rows import compute
-from bertbook.tasks import Settings
-from bertbook.word_tasks import Questions
+from bertbook.batches.rows import compute
+from bertbook.finetuning.finetune import Options
+from bertbook.tasks.base import Settings
+from bertbook.tasks.metrics import answer_f1
+from bertbook.tasks.word_tasks import Questions
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "runs" / "floors.json"

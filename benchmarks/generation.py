@@ -21,7 +21,7 @@ import numpy as np
 
 import bertbook as bb
 from benchmarks import turns
-from bertbook.generation import beam_search, greedy
+from bertbook.decoder.generate import beam_search, greedy
 
 ROWS, SOURCE, LENGTH, WIDTH = 32, 24, 64, 4
 NEVER = 1  # the end token, [UNK], which no text holds; this is checked

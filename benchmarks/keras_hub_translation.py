@@ -27,12 +27,14 @@ import numpy as np
 import bertbook as bb
 from benchmarks.results import describe_machine
 from benchmarks.turns import RESULTS
-from bertbook import bitexts, locations, spacing
-from bertbook.feeding import feed_fit
+from bertbook import locations
+from bertbook.batches.feeding import feed_fit
 from bertbook.runtime import keras
-from bertbook.translation import encode_columns
-from bertbook.translation_runs import compile_for_translation
-from bertbook.translation_scores import score_translations
+from bertbook.text import detokenize
+from bertbook.translation import bitext
+from bertbook.translation.scores import score_translations
+from bertbook.translation.train import compile_for_translation
+from bertbook.translation.translate import encode_columns
 from tools.train_translation import RECIPE, REPORTING
 
 MINUTES = 20
@@ -114,7 +116,7 @@ class Stop(keras.callbacks.Callback):
 def fit(peer, train, config, minutes):
     """Trains the peer on our batches, and returns how many steps it did."""
     limit = config.max_position_embeddings
-    stream = bitexts.steps(train, RECIPE.batch_tokens, limit, RECIPE.seed)
+    stream = bitext.steps(train, RECIPE.batch_tokens, limit, RECIPE.seed)
     compile_for_translation(peer, RECIPE)
     stop = Stop(minutes)
     batches = (
@@ -148,7 +150,7 @@ def translate(peer, ours, texts):
             ended |= best == ours.config.eos_token_id
             if ended.all():
                 break
-        lines += [spacing.spell(row, ours.target_tokenizer) for row in ids]
+        lines += [detokenize.spell(row, ours.target_tokenizer) for row in ids]
     return lines
 
 

@@ -28,16 +28,15 @@ import time
 import numpy as np
 
 import bertbook as bb
-from bertbook import lineage, puzzles
-from bertbook.corpus import prepare, read_shard
-from bertbook.lineage import FAMILY
-from bertbook.losses import classification_loss
-from bertbook.lstm import LSTMConfig, LSTMLanguageModel
-from bertbook.masking import Pieces
-from bertbook.optimization import AdamW, WarmupLinearDecay
+from bertbook.pretraining.corpus import prepare, read_shard
+from bertbook.pretraining.masking import Pieces
+from bertbook.relatives import ancestors, probes
+from bertbook.relatives.ancestors import FAMILY, TextClassifier, pool
+from bertbook.relatives.elmo import LSTMConfig, LSTMLanguageModel
+from bertbook.relatives.ulmfit import FACTOR, fit_gradually
 from bertbook.runtime import keras
-from bertbook.text_classifier import TextClassifier, pool
-from bertbook.ulmfit import FACTOR, fit_gradually
+from bertbook.training.losses import classification_loss
+from bertbook.training.optimizers import AdamW, WarmupLinearDecay
 
 ROOT = Path(__file__).parent.parent
 UNSHIPPED = ROOT / "local" / "lineage"  # the corpus as ids, the weights
@@ -148,7 +147,7 @@ def rows(part):
     )
     shards = corpus.shards(part)[:4]  # more than a run can read
     tokens = np.concatenate([read_shard(path).tokens for path in shards])
-    found = lineage.cut_rows(tokens, LENGTH, Pieces.of(tokenizer()))
+    found = ancestors.cut_rows(tokens, LENGTH, Pieces.of(tokenizer()))
     return found[:HELD_OUT] if part == "held_out" else found
 
 
@@ -161,11 +160,11 @@ def pretrain(name, seconds, rate, weights=None):
     """Trains one of the family, and returns what came of it."""
     pieces, guesses = Pieces.of(tokenizer()), FAMILY[name].guesses
     keras.utils.set_random_seed(0)
-    model = lineage.make_ancestor(name, pieces, LENGTH)
-    lineage.compile_ancestor(model, guesses)
-    given = lineage.lessons(guesses, rows("train"), pieces)
-    found = lineage.train_for(model, given, seconds, rate)
-    loss = lineage.held_out_loss(model, guesses, rows("held_out"), pieces)
+    model = ancestors.make_ancestor(name, pieces, LENGTH)
+    ancestors.compile_ancestor(model, guesses)
+    given = ancestors.lessons(guesses, rows("train"), pieces)
+    found = ancestors.train_for(model, given, seconds, rate)
+    loss = ancestors.held_out_loss(model, guesses, rows("held_out"), pieces)
     if weights is not None:
         model.save_weights(weights)
     return {
@@ -194,7 +193,7 @@ def weights_of(name):
 def build(name, trained, seed=0):
     """Returns one of the family, with the weights of its long run or none."""
     keras.utils.set_random_seed(seed)
-    model = lineage.make_ancestor(name, Pieces.of(tokenizer()), LENGTH)
+    model = ancestors.make_ancestor(name, Pieces.of(tokenizer()), LENGTH)
     if trained:
         model.load_weights(weights_of(name))
     return model
@@ -219,7 +218,7 @@ def probe(name):
         layers = {}
         for part in ("train", "dev"):
             batch, _ = opinions(part)
-            states = lineage.hidden_states(lineage.reader_of(model), batch)
+            states = ancestors.hidden_states(ancestors.reader_of(model), batch)
             mask = batch["attention_mask"]
             layers[part] = [
                 np.asarray(pool(state, mask, "mean")) for state in states
@@ -238,7 +237,7 @@ def probe(name):
 def tune(name, trained, seed):
     """Fine-tunes all of a model on opinions with its own way of reading."""
     model = build(name, trained, seed)
-    reader = lineage.reader_of(model)
+    reader = ancestors.reader_of(model)
     classifier = TextClassifier(reader, FAMILY[name].pooling)
     batch, labels = opinions("train")
     steps = EPOCHS * -(-len(labels) // 32)
@@ -275,10 +274,10 @@ def train_on_opinions(model):
     texts = bb.load_dataset("opinions", "train")["text"]
     pieces = Pieces.of(tokenizer())
     tokens = np.concatenate(tokenizer().encode_pieces(texts))
-    found = lineage.cut_rows(tokens, LENGTH, pieces)
-    lineage.compile_ancestor(model, lineage.NEXT)
-    given = lineage.lessons(lineage.NEXT, found, pieces)
-    lineage.train_for(model, given, DOMAIN_SECONDS, 1e-3)
+    found = ancestors.cut_rows(tokens, LENGTH, pieces)
+    ancestors.compile_ancestor(model, ancestors.NEXT)
+    given = ancestors.lessons(ancestors.NEXT, found, pieces)
+    ancestors.train_for(model, given, DOMAIN_SECONDS, 1e-3)
 
 
 def accuracy(classifier):
@@ -298,10 +297,10 @@ def recall(kind, distance):
     weights = np.zeros((32, distance + 1), "float32")
     weights[:, -1] = 1
     for _ in range(RECALL_STEPS):
-        ids, answers = puzzles.draw_recall(32, distance, LETTERS, rng)
+        ids, answers = probes.draw_recall(32, distance, LETTERS, rng)
         right = np.repeat(answers[:, None], distance + 1, axis=1)
         model.train_on_batch({"input_ids": ids}, right, weights)
-    ids, answers = puzzles.draw_recall(512, distance, LETTERS, rng)
+    ids, answers = probes.draw_recall(512, distance, LETTERS, rng)
     logits = np.asarray(model({"input_ids": ids}))[:, -1]
     score = (logits.argmax(axis=-1) == answers).mean()
     return {"accuracy": round(float(score), 4)}
@@ -309,7 +308,7 @@ def recall(kind, distance):
 
 def make_small(kind, length):
     """Returns a causal model of one LSTM layer or two blocks of attention."""
-    vocab_size = LETTERS + puzzles.FIRST_LETTER
+    vocab_size = LETTERS + probes.FIRST_LETTER
     if kind == "LSTM":
         config = LSTMConfig(vocab_size=vocab_size, hidden_size=64, widths=(64,))
         return LSTMLanguageModel(config)

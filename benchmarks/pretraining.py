@@ -26,10 +26,10 @@ import numpy as np
 import bertbook as bb
 from benchmarks import turns
 from benchmarks.torch_peer import DECAY, EPSILON, RATE, TorchPeer
-from bertbook.batching import to_fit
-from bertbook.losses import classification_loss
-from bertbook.optimization import make_optimizer
+from bertbook.batches.batching import to_fit
 from bertbook.runtime import choose_compilation, choose_dtype, compiles_whole
+from bertbook.training.losses import classification_loss
+from bertbook.training.optimizers import make_optimizer
 
 LENGTH, SLOTS, VOCABULARY = 128, 20, 8_192
 ROWS = {"mini": 64, "base": 8}

@@ -27,8 +27,8 @@ import time
 import numpy as np
 
 import bertbook as bb
-from bertbook.finetuning import Options
-from bertbook.task_commands import head_for
+from bertbook.cli.finetuning import head_for
+from bertbook.finetuning.finetune import Options
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "benchmarks" / "results" / "finetuning"
@@ -428,7 +428,7 @@ def count_words(train, dev):
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    from bertbook import metrics
+    from bertbook.tasks import metrics
 
     texts = [
         [" | ".join(row) for row in zip(*columns, strict=True)]

@@ -28,10 +28,14 @@ import transformers
 
 import bertbook as bb
 from benchmarks import results
-from bertbook import metrics
-from bertbook.optimization import WarmupLinearDecay
+from bertbook.tasks import metrics
+from bertbook.training.optimizers import WarmupLinearDecay
 
-WARMUP, DECAY, CLIP = 0.1, 0.01, 1.0  # those of `bertbook.finetuning.Options`
+WARMUP, DECAY, CLIP = (
+    0.1,
+    0.01,
+    1.0,
+)  # those of `bertbook.finetuning.finetune.Options`
 
 
 def main():

@@ -26,22 +26,27 @@ import keras
 import numpy as np
 
 import bertbook as bb
-from bertbook import pretraining
-from bertbook.corpus import prepare, read_documents
-from bertbook.datasets import find_dataset
-from bertbook.domains import adapt, masked_loss, masked_rows, pieces_per_word
-from bertbook.examples import ExampleSettings
-from bertbook.finetuning import Options
-from bertbook.labels import names_of_tags
+from bertbook.datasets.load import find_dataset
+from bertbook.finetuning.finetune import Options
 from bertbook.locations import data_folder
-from bertbook.masking import Pieces
-from bertbook.models import BertForPreTraining
-from bertbook.neighbors import look_at_neighbors
-from bertbook.pretraining import Recipe, Reporting, pretrain
-from bertbook.sentences import split_sentences
-from bertbook.sharing import share_blocks
-from bertbook.stages import Stage, run_stages
-from bertbook.streams import ExampleStream
+from bertbook.model.bert import BertForPreTraining
+from bertbook.pretraining import pretrain as pretraining
+from bertbook.pretraining.attention_init import look_at_neighbors
+from bertbook.pretraining.corpus import prepare, read_documents
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Pieces
+from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
+from bertbook.pretraining.stream import ExampleStream
+from bertbook.relatives.albert import share_blocks
+from bertbook.relatives.biobert import (
+    adapt,
+    masked_loss,
+    masked_rows,
+    pieces_per_word,
+)
+from bertbook.relatives.transbert import Stage, run_stages
+from bertbook.tasks.labels import names_of_tags
+from bertbook.text.sentences import split_sentences
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "benchmarks" / "results" / "variants"

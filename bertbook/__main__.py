@@ -2,7 +2,7 @@
 
 import sys
 
-from bertbook.cli import main
+from bertbook.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from bertbook.corpus import Shard, prepare, read_shard
 from bertbook.locations import shelf
-from bertbook.masking import Pieces
-from bertbook.tokenizer import Tokenizer
+from bertbook.pretraining.corpus import Shard, prepare, read_shard
+from bertbook.pretraining.masking import Pieces
+from bertbook.text.tokenizer import Tokenizer
 
 # Special tokens at odd places: an id that is taken for granted shows.
 ODD = ["a", "[SEP]", "##a", "b", "[MASK]", "##b", "[PAD]", "c", "[UNK]", "##c"]

@@ -5,12 +5,11 @@ from functools import lru_cache
 import numpy as np
 import safetensors.numpy
 
-from bertbook.causal_config import CausalLMConfig
-from bertbook.decoder import CausalLM
-from bertbook.seq2seq import Seq2SeqTransformer
-from bertbook.seq2seq_config import Seq2SeqConfig
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.decoder.causal_lm import CausalLM
+from bertbook.decoder.config import CausalLMConfig, Seq2SeqConfig
+from bertbook.decoder.seq2seq import Seq2SeqTransformer
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.reference import drawn
 
 # All sizes are different: a swapped axis cannot hide.

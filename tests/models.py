@@ -5,7 +5,7 @@ import json
 import numpy as np
 import safetensors.numpy
 
-from bertbook.encoder import BertEncoder
+from bertbook.model.encoder import BertEncoder
 from bertbook.runtime import ops
 from tests.reference import drawn
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.annotations import read_questions, read_tags
-from bertbook.data_files import DataFile
+from bertbook.datasets.readers import read_questions, read_tags
+from bertbook.files import DataFile
 from tests.set_files import squad, write
 
 random_tests = settings(max_examples=200, deadline=None, derandomize=True)

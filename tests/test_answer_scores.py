@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.answer_scores import (
+from bertbook.tasks.metrics import (
     answer_f1,
     answerable,
     best_threshold,

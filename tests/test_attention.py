@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertbook.attention import (
+from bertbook.model.attention import (
     SelfAttention,
     choose_path,
     fused_attention,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertbook.averages import average_weights, keep_weights
 from bertbook.runtime import keras
+from bertbook.training.checkpoint import average_weights, keep_weights
 
 
 def make_model():

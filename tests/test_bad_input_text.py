@@ -9,8 +9,8 @@ import json
 import numpy as np
 import pytest
 
-from bertbook.tokenizer import ENGINES, Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.text.tokenizer import ENGINES, Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests import texts
 
 PIECES = [*SPECIAL_TOKENS, "a", "b", "##a", "##b", "[X]"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.batching import (
+from bertbook.batches.batching import (
     BUCKETS,
     bucket_length,
     bucketed,

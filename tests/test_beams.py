@@ -6,9 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bertbook.beams import Beams, length_score, search_beams
+from bertbook.decoder.search import (
+    Beams,
+    go_on,
+    length_score,
+    likeliest,
+    search_beams,
+)
 from bertbook.runtime import compile_with
-from bertbook.sampling import go_on, likeliest
 from tests.models import to_numpy
 from tests.test_sampling import Table
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.bio import (
+from bertbook.text.bio import (
     Entity,
     find_entities,
     find_words,
@@ -16,7 +16,7 @@ from bertbook.bio import (
     repair_bio,
     split_tag,
 )
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.tokenizer import Tokenizer
 from tests import texts
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-a-b", "I-a-b")

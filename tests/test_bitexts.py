@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from bertbook.bitexts import (
+from bertbook.translation.bitext import (
     Bitext,
     count_steps,
     draw_batches,

@@ -10,7 +10,7 @@ import pytest
 import book
 import quotes
 
-PURE = ["bertbook.config", "bertbook.wordpiece"]  # need no backend
+PURE = ["bertbook.config", "bertbook.text.wordpiece"]  # need no backend
 
 
 def names_in(notebook):

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from bertbook.catalog import SETS
-from bertbook.datasets import find_dataset, load_dataset
-from bertbook.sources import downloads_of
+from bertbook.datasets.catalog import SETS
+from bertbook.datasets.download import downloads_of
+from bertbook.datasets.load import find_dataset, load_dataset
 from tests.set_files import rows, squad, write, write_archive
 
 PAIR = {"text": ["a b", "e"], "text_pair": ["c d", "f"]}

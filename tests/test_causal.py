@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bertbook.attention import scaled_dot_product_attention
-from bertbook.causal import (
+from bertbook.decoder.blocks import (
     causal_mask,
     decoder_mask,
     empty_cache,
     extend_cache,
 )
+from bertbook.model.attention import scaled_dot_product_attention
 from bertbook.runtime import keras, ops
 from tests.decoders import causal_config
 from tests.models import to_numpy

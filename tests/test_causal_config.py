@@ -5,8 +5,8 @@ import json
 import pytest
 
 import bertbook as bb
-from bertbook.causal_config import GPT2_KEYS, GPT2_SIZES, CausalLMConfig
-from bertbook.decoder_names import causal_names, count_parameters
+from bertbook.decoder.config import GPT2_KEYS, GPT2_SIZES, CausalLMConfig
+from bertbook.decoder.weights import causal_names, count_parameters
 from tests.decoders import causal_config
 
 # A config.json as it is published with GPT-2 small, shortened.

@@ -9,10 +9,10 @@ import pytest
 import safetensors.numpy
 
 import bertbook as bb
-from bertbook.checkpoints import read_checkpoint
-from bertbook.names import encoder_names, encoder_shapes
-from bertbook.pretrained import named_tensors
 from bertbook.runtime import keras
+from bertbook.weights.formats import read_checkpoint
+from bertbook.weights.names import encoder_names, encoder_shapes
+from bertbook.weights.pretrained import named_tensors
 from tests.models import (
     largest_difference,
     load_drawn,

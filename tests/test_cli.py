@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import bertbook as bb
-from bertbook.cli import main
+from bertbook.cli.main import main
 from tests.models import largest_difference, to_numpy, write_hugging_face
 from tests.reference import drawn
 

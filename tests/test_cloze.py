@@ -5,7 +5,7 @@ import pytest
 
 import bertbook as bb
 from bertbook.runtime import ops
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 
 PIECES = [*SPECIAL_TOKENS, "the", "sky", "is", "blue", "##ish", "fall", "##s"]
 

@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from bertbook.command_texts import add_texts, read_lines, texts_of
+from bertbook.cli.texts import add_texts, read_lines, texts_of
 
 TEXTS = ["One.", "¿Dos\ty tres?"]
 

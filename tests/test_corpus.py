@@ -17,12 +17,18 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook import corpus
-from bertbook.corpus import RECORD, Shard, prepare, read_documents, read_shard
 from bertbook.locations import shelf
-from bertbook.sentences import split_sentences
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.pretraining import corpus
+from bertbook.pretraining.corpus import (
+    RECORD,
+    Shard,
+    prepare,
+    read_documents,
+    read_shard,
+)
+from bertbook.text.sentences import split_sentences
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.corpora import ODD, as_lists, mini, read_all, shelf_corpus
 
 random_tests = settings(max_examples=150, deadline=None, derandomize=True)
@@ -438,9 +444,9 @@ def test_a_record_that_was_being_written_does_not_count(tmp_path, monkeypatch):
 
 PREPARE = """
 import sys
-from bertbook.corpus import prepare
+from bertbook.pretraining.corpus import prepare
 from bertbook.locations import shelf
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.tokenizer import Tokenizer
 
 tokenizer = Tokenizer.from_pretrained("mini")
 prepare(shelf(), tokenizer, sys.argv[1], held_out=0.2, shard_tokens=9_001)

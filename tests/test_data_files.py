@@ -5,12 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from bertbook.data_files import (
-    DataFile,
-    checked_columns,
-    hash_columns,
-    kept_rows,
-)
+from bertbook.datasets.readers import checked_columns, kept_rows
+from bertbook.files import DataFile
+from bertbook.training.run import hash_columns
 from tests.set_files import write, write_archive
 
 # U+2028, U+0085, a form feed and a lone carriage return end no line.

@@ -8,10 +8,10 @@ import pooch
 import pytest
 
 import bertbook as bb
-from bertbook import datasets
-from bertbook.catalog import SETS
-from bertbook.datasets import find_dataset, load_dataset
-from bertbook.downloads import Download
+from bertbook.datasets import load as datasets
+from bertbook.datasets.catalog import SETS
+from bertbook.datasets.download import Download
+from bertbook.datasets.load import find_dataset, load_dataset
 from bertbook.locations import data_folder
 from tests.set_files import rows, write, write_archive
 

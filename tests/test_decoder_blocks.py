@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from bertbook.causal import causal_mask
-from bertbook.decoder_blocks import CrossAttention, DecoderBlock, attend
-from bertbook.encoder import EncoderBlock
-from bertbook.forward_pass import layer_norm
+from bertbook.book.forward_pass import layer_norm
+from bertbook.decoder.blocks import (
+    CrossAttention,
+    DecoderBlock,
+    attend,
+    causal_mask,
+)
+from bertbook.model.encoder import EncoderBlock
 from bertbook.runtime import keras, ops
 from tests.decoders import draw_weights, seq2seq_config
 from tests.models import to_numpy

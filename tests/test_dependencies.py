@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from bertbook.config import BertConfig
-from bertbook.dependencies import dependency_matrix
-from bertbook.encoder import BertEncoder
-from bertbook.lineage import hidden_states
-from bertbook.lstm import BidirectionalLM, LSTMConfig, LSTMLanguageModel
+from bertbook.model.encoder import BertEncoder
+from bertbook.relatives.ancestors import hidden_states
+from bertbook.relatives.elmo import (
+    BidirectionalLM,
+    LSTMConfig,
+    LSTMLanguageModel,
+)
+from bertbook.relatives.probes import dependency_matrix
 from tests import decoders
 from tests.models import to_numpy
 

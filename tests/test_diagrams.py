@@ -7,10 +7,10 @@ import matplotlib
 import numpy as np
 import pytest
 
-from bertbook import diagrams, sheets
 from bertbook.config import BertConfig
-from bertbook.drawing import INK, book_style
-from bertbook.names import count_parameters, encoder_shapes
+from bertbook.figures import diagrams, sheet
+from bertbook.figures.style import INK, book_style
+from bertbook.weights.names import count_parameters, encoder_shapes
 
 TOKENS = ["[CLS]", "hello", ",", "world", "[SEP]"]
 LONG = [f"##piece{i}" for i in range(16)]
@@ -227,7 +227,7 @@ def test_stacks_draw_every_block():
 def test_the_decoder_is_grey():
     axes = diagrams.transformer_cut().figure.axes[0]
     inks = {text.get_text(): text.get_color() for text in axes.texts}
-    assert inks["linear"] == sheets.FAINT
+    assert inks["linear"] == sheet.FAINT
     assert inks["multi-head attention"] == INK
 
 

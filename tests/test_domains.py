@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from bertbook import pretraining
-from bertbook.domains import adapt, masked_loss, masked_rows, pieces_per_word
-from bertbook.models import BertForMaskedLM, BertForPreTraining
-from bertbook.pretraining import Recipe
+from bertbook.model.bert import BertForMaskedLM, BertForPreTraining
+from bertbook.pretraining import pretrain
+from bertbook.pretraining.pretrain import Recipe
+from bertbook.relatives.biobert import (
+    adapt,
+    masked_loss,
+    masked_rows,
+    pieces_per_word,
+)
 from bertbook.runtime import keras
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.tokenizer import Tokenizer
 from tests.models import to_numpy
 from tests.toys import TOY, toy_config
 
@@ -69,7 +74,7 @@ def test_every_model_is_asked_the_same():
 
 
 def test_a_model_gets_better_at_its_domain(tmp_path, monkeypatch):
-    monkeypatch.setattr(pretraining, "COMPILE", False)
+    monkeypatch.setattr(pretrain, "COMPILE", False)
     start = small(BertForPreTraining)
     start.tokenizer = TOY
     start.save_pretrained(tmp_path / "start")

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pooch
 import pytest
 
-from bertbook import downloads
-from bertbook.downloads import Download, Progress, cache_folder, fetch
+from bertbook.datasets import download as downloads
+from bertbook.datasets.download import Download, Progress, cache_folder, fetch
 
 CONTENT = bytes(range(256)) * 4_001  # more than one chunk
 assert len(CONTENT) > 2 * downloads.CHUNK

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from bertbook.dropout import Dropout
+from bertbook.model.layers import Dropout
 
 
 def drop(rate, shape, seed=0, dtype="float32"):

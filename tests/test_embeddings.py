@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bertbook.config import BertConfig
-from bertbook.embeddings import (
+from bertbook.decoder.config import Seq2SeqConfig
+from bertbook.model.embeddings import (
     BertEmbeddings,
     LearnedPositions,
     ScaledEmbeddings,
@@ -12,7 +13,6 @@ from bertbook.embeddings import (
     sinusoids,
 )
 from bertbook.runtime import keras, ops
-from bertbook.seq2seq_config import Seq2SeqConfig
 
 B, S, D, V, P = 2, 5, 12, 31, 7
 CONFIG = BertConfig(

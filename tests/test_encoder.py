@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook.batching import bucketed, take_rows
-from bertbook.encoder import EncoderBlock, FeedForward, activation
-from bertbook.forward_pass import (
+from bertbook.batches.batching import bucketed, take_rows
+from bertbook.book.forward_pass import (
     draw_weights,
     layer_norm,
     left_out,
@@ -18,9 +17,11 @@ from bertbook.forward_pass import (
     literal_shapes,
     softmax,
 )
-from bertbook.names import count_parameters
+from bertbook.model.encoder import EncoderBlock
+from bertbook.model.layers import FeedForward, activation
 from bertbook.runtime import keras, ops
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.text.vocabulary import SPECIAL_TOKENS
+from bertbook.weights.names import count_parameters
 from tests.models import largest_difference, load_drawn, to_numpy
 from tests.reference import drawn
 

@@ -8,19 +8,22 @@ import pytest
 
 import book
 import facts
-from bertbook import errata, erratum, forward_pass, masking, names
-from bertbook.catalog import SETS
+from bertbook.book import forward_pass
+from bertbook.book.errata import erratum, register
+from bertbook.book.errata.erratum import agrees, computed, expected
+from bertbook.book.errata.history import REPORTED
+from bertbook.book.errata.tokens import IDS, PUBLISHED_IDS, SENTENCE
+from bertbook.book.references import OF_THE_SOURCES, SOURCES
 from bertbook.config import BertConfig
-from bertbook.encoder import EncoderBlock
-from bertbook.erratum import agrees, computed, expected
-from bertbook.history_errata import REPORTED
-from bertbook.references import OF_THE_SOURCES, SOURCES
-from bertbook.token_errata import IDS, PUBLISHED_IDS, SENTENCE
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.datasets.catalog import SETS
+from bertbook.model.encoder import EncoderBlock
+from bertbook.pretraining import masking
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
+from bertbook.weights import names
 from tests import texts
 
-EVERY = {entry.number: entry for entry in errata.every()}
+EVERY = {entry.number: entry for entry in register.every()}
 CHECKED = [number for number, entry in EVERY.items() if entry.check]
 NOTED = {37, 38, 40, 46, 51, 52, 53, 61, 72, 80, 81, 82}
 # How many entries each text has; two texts may share one.
@@ -44,23 +47,23 @@ def ids(number):
 
 def test_there_are_83():
     assert list(EVERY) == list(range(1, 84))
-    assert len(errata.every()) == 83
+    assert len(register.every()) == 83
     assert set(EVERY) - set(CHECKED) == NOTED
 
 
 def test_each_subject_holds_some_and_none_twice():
     found = [
         entry.number
-        for subject in errata.SUBJECTS
-        for entry in errata.of_subject(subject)
+        for subject in register.SUBJECTS
+        for entry in register.of_subject(subject)
     ]
     assert len(found) == len(set(found))
-    assert min(len(errata.of_subject(s)) for s in errata.SUBJECTS) >= 7
+    assert min(len(register.of_subject(s)) for s in register.SUBJECTS) >= 7
 
 
 @pytest.mark.parametrize("number", CHECKED, ids=ids)
 def test_what_is_right_is_computed(number):
-    result = errata.run_one(EVERY[number])
+    result = register.run_one(EVERY[number])
     if result.found is None:
         pytest.skip("needs keras-nlp")
     assert result.holds, (result.found, EVERY[number].value)
@@ -232,23 +235,23 @@ heads_doubled = doubled(names.head_shapes)
 masked_always = masking.Masking(mask_share=1, random_share=0)
 # Module, its name, what stands there instead, and the checks that then fail.
 FAULTS = [
-    ("token", "untrained_encoder", lambda: one_for_each, {8, 11, 39}),
-    ("token", "BertConfig", OtherConfig, {8}),
-    ("token", "Tokenizer", Whole, {9, 12, 73}),
-    ("token", "softmax", lambda scores: scores / scores.sum(), {10}),
+    ("tokens", "untrained_encoder", lambda: one_for_each, {8, 11, 39}),
+    ("tokens", "BertConfig", OtherConfig, {8}),
+    ("tokens", "Tokenizer", Whole, {9, 12, 73}),
+    ("tokens", "softmax", lambda scores: scores / scores.sum(), {10}),
     (
-        "token",
+        "tokens",
         "wordpiece",
         SimpleNamespace(match_longest=lambda word, known: [word]),
         {74},
     ),
-    ("position", "sinusoids", no_exponents, {16, 63, 64}),
-    ("position", "sinusoids", lambda s, d: np.ones((s, d)), {13}),
-    ("position", "LearnedPositions", lambda limit: lambda rows: rows, {14}),
-    ("position", "encoder_shapes", shapes_doubled, {15, 54, 65}),
-    ("position", "BertEmbeddings", rows_of_ids, {31}),
+    ("positions", "sinusoids", no_exponents, {16, 63, 64}),
+    ("positions", "sinusoids", lambda s, d: np.ones((s, d)), {13}),
+    ("positions", "LearnedPositions", lambda limit: lambda rows: rows, {14}),
+    ("positions", "encoder_shapes", shapes_doubled, {15, 54, 65}),
+    ("positions", "BertEmbeddings", rows_of_ids, {31}),
     (
-        "position",
+        "positions",
         "read_checkpoint",
         lambda name: SimpleNamespace(arrays={"w": np.zeros(2)}),
         {62},
@@ -274,18 +277,18 @@ FAULTS = [
     ("block", "BLOCK_PARTS", names.BLOCK_PARTS[:6], {67}),
     ("block", "layer_norm", lambda rows: rows - rows.mean(axis=0), {69}),
     (
-        "size",
+        "sizes",
         "encoder_shapes",
         shapes_doubled,
         {21, 22, 23, 24, 25, 27},
     ),
-    ("size", "literal_shapes", literal_doubled, {27}),
-    ("size", "BertConfig", OtherConfig, {26, 30, 55}),
-    ("size", "literal_attention_head", lambda h, q, k, v: h @ q, {28}),
-    ("size", "draw_matrix", lambda: np.eye(3), {29}),
-    ("size", "SIZES", {"base": 0, "large": 0}, {56}),
+    ("sizes", "literal_shapes", literal_doubled, {27}),
+    ("sizes", "BertConfig", OtherConfig, {26, 30, 55}),
+    ("sizes", "literal_attention_head", lambda h, q, k, v: h @ q, {28}),
+    ("sizes", "draw_matrix", lambda: np.eye(3), {29}),
+    ("sizes", "SIZES", {"base": 0, "large": 0}, {56}),
     (
-        "size",
+        "sizes",
         "BertConfig",
         lambda **sizes: SimpleNamespace(head_size=64),
         {76},
@@ -328,9 +331,9 @@ BROKEN = [
 def test_a_check_fails_where_its_subject_is_broken(
     module, name, other, number, monkeypatch
 ):
-    home = importlib.import_module(f"bertbook.{module}_errata")
+    home = importlib.import_module(f"bertbook.book.errata.{module}")
     monkeypatch.setattr(home, name, other)
-    assert errata.run_one(EVERY[number]).holds is False
+    assert register.run_one(EVERY[number]).holds is False
 
 
 def test_every_check_was_broken():
@@ -390,19 +393,19 @@ def test_a_check_stays_a_function_and_is_shown_with_its_names():
 
 def test_a_row_says_what_was_found(monkeypatch):
     entry = EVERY[1]
-    cells = errata.row(errata.run_one(entry))
+    cells = register.row(register.run_one(entry))
     assert cells[0] == "1"
     assert cells[1].endswith("Dissecting BERT Part 1: The Encoder")
     assert cells[4:] == ("2.4001e-06", "20_attention")
     wrong = entry._replace(check=lambda: 0.5)
-    assert errata.row(errata.run_one(wrong))[4] == "0.5 (FAILS)"
+    assert register.row(register.run_one(wrong))[4] == "0.5 (FAILS)"
     absent = EVERY[83]._replace(check=lambda: None)
-    assert errata.row(errata.run_one(absent))[4] == "not installed here"
-    assert errata.row(errata.run_one(absent))[1] == errata.GUIDES
-    assert errata.row(errata.run_one(EVERY[37]))[4] == ""
-    assert len(errata.listing(errata.run([entry, wrong]))) == 2
+    assert register.row(register.run_one(absent))[4] == "not installed here"
+    assert register.row(register.run_one(absent))[1] == register.GUIDES
+    assert register.row(register.run_one(EVERY[37]))[4] == ""
+    assert len(register.listing(register.run([entry, wrong]))) == 2
 
 
 def test_a_subject_that_is_none():
     with pytest.raises(ValueError, match="`subject` must be one of tokens, "):
-        errata.of_subject("words")
+        register.of_subject("words")

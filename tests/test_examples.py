@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook import examples as module
-from bertbook.corpus import prepare, read_shard
-from bertbook.examples import (
+from bertbook.pretraining import examples as module
+from bertbook.pretraining.corpus import prepare, read_shard
+from bertbook.pretraining.examples import (
     IS_NEXT,
     NOT_NEXT,
     ExampleSettings,
@@ -21,7 +21,7 @@ from bertbook.examples import (
     draw_runs,
     make_examples,
 )
-from bertbook.masking import UNITS, Masking
+from bertbook.pretraining.masking import UNITS, Masking
 from tests.corpora import (
     ODD,
     as_lists,

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from bertbook.extra_tokens import (
+from bertbook.model.bert import BertForMaskedLM
+from bertbook.pretraining.masking import Masking, Pieces, mask_rows
+from bertbook.relatives.videobert import (
     add_tokens,
     cluster_frames,
     code_tokens,
@@ -11,8 +13,6 @@ from bertbook.extra_tokens import (
     grow_vocabulary,
     hideable,
 )
-from bertbook.masking import Masking, Pieces, mask_rows
-from bertbook.models import BertForMaskedLM
 from bertbook.runtime import keras
 from tests.models import to_numpy
 from tests.toys import TOY, toy_config

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from bertbook.batching import to_fit
-from bertbook.feeding import (
+from bertbook.batches.batching import to_fit
+from bertbook.batches.feeding import (
     Feed,
     feed_fit,
     pad_rows,
     to_steps,
     with_weights,
 )
+from bertbook.pretraining.stream import Position
 from bertbook.runtime import keras, ops
-from bertbook.streams import Position
 
 B, S, M = 6, 7, 3
 

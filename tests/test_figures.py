@@ -8,9 +8,10 @@ import matplotlib
 import numpy as np
 import pytest
 
-from bertbook import drawing, figures, matrices, series
 from bertbook.config import BertConfig
-from bertbook.names import count_parameters
+from bertbook.figures import charts, heatmaps
+from bertbook.figures import style as drawing
+from bertbook.weights.names import count_parameters
 
 WORDS = [
     "[CLS]",
@@ -42,42 +43,42 @@ SMALL, LARGE, TABLE = attention(10), attention(16), RNG.normal(size=(12, 8))
 WIDE = RNG.normal(size=(30, 400))
 STEPS = np.arange(1, 51)
 DRAWN = {
-    "heat map": lambda: figures.heat_map(
+    "heat map": lambda: charts.heat_map(
         LARGE, PIECES, PIECES, "Weights", x_label="key", y_label="query"
     ),
-    "heat map with numbers": lambda: figures.heat_map(
+    "heat map with numbers": lambda: charts.heat_map(
         TABLE, numbers=True, diverging=True
     ),
-    "heat map with a mask": lambda: figures.heat_map(
+    "heat map with a mask": lambda: charts.heat_map(
         SMALL, WORDS, WORDS, mask=np.tri(10, dtype=bool), numbers=True
     ),
-    "heat map without labels": lambda: figures.heat_map(WIDE),
-    "heat maps": lambda: figures.heat_maps(
+    "heat map without labels": lambda: charts.heat_map(WIDE),
+    "heat maps": lambda: charts.heat_maps(
         [(f"head {n}", SMALL) for n in range(1, 7)], WORDS, "Layer 1"
     ),
-    "one heat map": lambda: figures.heat_maps([("head 1", LARGE)], PIECES),
-    "curves": lambda: figures.curves(
+    "one heat map": lambda: charts.heat_maps([("head 1", LARGE)], PIECES),
+    "curves": lambda: charts.curves(
         {"ours": (STEPS, 9 / STEPS), "theirs": (STEPS[:9], STEPS[:9])},
         x_label="step",
         y_label="loss",
     ),
-    "logarithmic curves": lambda: figures.curves(
+    "logarithmic curves": lambda: charts.curves(
         {"ours": (STEPS, 9 / STEPS)}, log_x=True, log_y=True
     ),
-    "bars": lambda: figures.bars({"a": 12_345, "b": -3.5}, x_label="count"),
-    "groups of bars": lambda: figures.bars(
+    "bars": lambda: charts.bars({"a": 12_345, "b": -3.5}, x_label="count"),
+    "groups of bars": lambda: charts.bars(
         {"SST-2": {"ours": 92.5, "theirs": 91}, "CoLA": {"ours": 51.25}}
     ),
-    "histogram": lambda: figures.histogram(
+    "histogram": lambda: charts.histogram(
         {"layer 1": TABLE, "layer 2": TABLE[:7] * 2}, x_label="value"
     ),
-    "attention chart": lambda: figures.attention_chart(WORDS, SMALL[5], "cat"),
-    "two attention charts": lambda: figures.attention_chart(
+    "attention chart": lambda: charts.attention_chart(WORDS, SMALL[5], "cat"),
+    "two attention charts": lambda: charts.attention_chart(
         PIECES, {"head 1": LARGE[9], "head 2": LARGE[9]}, 9, "Of [SEP]"
     ),
-    "position waves": lambda: figures.position_waves(TABLE),
-    "position similarity": lambda: figures.position_similarity(TABLE),
-    "parameter bars": lambda: figures.parameter_bars(BertConfig()),
+    "position waves": lambda: charts.position_waves(TABLE),
+    "position similarity": lambda: charts.position_similarity(TABLE),
+    "parameter bars": lambda: charts.parameter_bars(BertConfig()),
 }
 cases = pytest.mark.parametrize("name", DRAWN)
 
@@ -126,8 +127,8 @@ def test_pages_have_one_width(name):
 def test_bytes_are_the_same_in_another_process():
     script = (
         "import hashlib, sys\n"
-        "from bertbook import figures\n"
-        "png = figures.bars({'a': 1, 'b': {'c': 2}['c']}, 'x', 'T').png()\n"
+        "from bertbook.figures import charts\n"
+        "png = charts.bars({'a': 1, 'b': {'c': 2}['c']}, 'x', 'T').png()\n"
         "print(hashlib.sha256(png).hexdigest(),"
         " [m for m in ('keras', 'matplotlib.pyplot') if m in sys.modules])\n"
     )
@@ -149,16 +150,16 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.style", raising=False)
     with pytest.raises(ImportError, match=r"pip install bertbook\[book\]"):
-        figures.bars({"a": 1})
+        charts.bars({"a": 1})
 
 
 def test_alt_can_be_given():
-    picture = figures.bars({"a": 1}, alt="One bar,\n as an example.")
+    picture = charts.bars({"a": 1}, alt="One bar,\n as an example.")
     assert repr(picture) == "One bar, as an example."
 
 
 def test_save_writes_the_image(tmp_path):
-    picture = figures.bars({"a": 1})
+    picture = charts.bars({"a": 1})
     picture.save(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes() == picture.png()
     with pytest.raises(ValueError, match="`path` must end in '.png'. Received"):
@@ -167,14 +168,14 @@ def test_save_writes_the_image(tmp_path):
 
 def test_axes_are_labelled():
     for picture in (
-        figures.curves({"a": ([1, 2], [3, 4])}, "right", "up"),
-        figures.heat_map(TABLE, x_label="right", y_label="up"),
+        charts.curves({"a": ([1, 2], [3, 4])}, "right", "up"),
+        charts.heat_map(TABLE, x_label="right", y_label="up"),
     ):
         axes = picture.figure.axes[0]
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("right", "up")
     for picture in (
-        figures.bars({"a": 1}, x_label="right"),
-        figures.histogram({"a": TABLE}, x_label="right"),
+        charts.bars({"a": 1}, x_label="right"),
+        charts.histogram({"a": TABLE}, x_label="right"),
     ):
         assert picture.figure.axes[0].get_xlabel() == "right"
 
@@ -182,7 +183,7 @@ def test_axes_are_labelled():
 @pytest.mark.parametrize("size", [12, 16, 40])
 def test_labels_of_tokens_do_not_overlap(size):
     tokens = [f"##piece{i}" for i in range(size)]
-    picture = figures.heat_map(attention(size), tokens, tokens)
+    picture = charts.heat_map(attention(size), tokens, tokens)
     labels = picture.figure.axes[0].get_yticklabels()
     renderer = picture.figure.canvas.get_renderer()
     boxes = [label.get_window_extent(renderer) for label in labels]
@@ -207,7 +208,7 @@ def test_numbers_are_readable(value, text):
 
 
 def test_dollars_and_unknown_characters_are_texts():
-    picture = figures.bars({"$5 and $x_1$": 1, "\u4e2d": 2})
+    picture = charts.bars({"$5 and $x_1$": 1, "\u4e2d": 2})
     assert "\u4e2d" in picture.alt
     texts = [
         label.get_text() for label in picture.figure.axes[0].get_yticklabels()
@@ -221,34 +222,34 @@ def test_colors_tell_things_apart():
         red, green, blue = drawing.tint(key, 1.0)
         return 0.299 * red + 0.587 * green + 0.114 * blue
 
-    assert len(set(figures.COLORS.values())) == len(figures.COLORS) == 15
-    for a, b in zip(series.SERIES, series.SERIES[1:], strict=False):
+    assert len(set(charts.COLORS.values())) == len(charts.COLORS) == 15
+    for a, b in zip(charts.SERIES, charts.SERIES[1:], strict=False):
         assert abs(gray(a) - gray(b)) > 0.05
-    assert series.look("Feed-forward", 3)[0] == figures.COLORS["feed_forward"]
+    assert charts.look("Feed-forward", 3)[0] == charts.COLORS["feed_forward"]
 
 
 def test_darker_is_more_in_gray():
-    colors = matrices.color_map()(np.linspace(0, 1, 50))[:, :3]
+    colors = heatmaps.color_map()(np.linspace(0, 1, 50))[:, :3]
     assert (np.diff(colors @ [0.299, 0.587, 0.114]) < 0).all()
 
 
 def test_heat_map_says_its_range_and_its_peak():
     values = [[0.25, 0.5], [0.75, 9.0]]
-    alt = figures.heat_map(values, ["a", "b"], mask=[[1, 1], [1, 0]]).alt
+    alt = charts.heat_map(values, ["a", "b"], mask=[[1, 1], [1, 0]]).alt
     assert "values from 0.25 to 0.75" in alt
     assert "row 'b', column 1" in alt
     assert "; 1 hidden cell." in alt
 
 
 def test_heat_maps_share_one_scale():
-    picture = figures.heat_maps([("a", SMALL), ("b", SMALL / 10)])
+    picture = charts.heat_maps([("a", SMALL), ("b", SMALL / 10)])
     scales = {axes.images[0].get_clim() for axes in picture.figure.axes[:2]}
     assert scales == {(0.0, SMALL.max())}
 
 
 def test_bars_of_attention_sum_to_the_row():
     rows = {"head 1": LARGE[3], "head 2": LARGE[4] / 2}
-    picture = figures.attention_chart(PIECES, rows, 3)
+    picture = charts.attention_chart(PIECES, rows, 3)
     for axes, row in zip(picture.figure.axes, rows.values(), strict=True):
         heights = [bar.get_height() for bar in axes.patches]
         np.testing.assert_allclose(heights, row)
@@ -259,26 +260,26 @@ def test_bars_of_attention_sum_to_the_row():
 @pytest.mark.parametrize("name", ["tiny", "base", "large"])
 def test_parameter_bars_sum_to_the_count(name):
     config = BertConfig.named(name)
-    picture = figures.parameter_bars(config)
+    picture = charts.parameter_bars(config)
     stacked = [
         bar.get_width()
         for bar in picture.figure.axes[0].patches
         if bar.get_y() == -0.5
     ]
-    counts = figures.parameters_by_part(config)
+    counts = charts.parameters_by_part(config)
     assert stacked == list(counts.values())
     assert sum(stacked) == count_parameters(config)
     assert f"{count_parameters(config):,} parameters" in picture.alt
 
 
 def test_similarity_is_the_dot_product():
-    drawn = figures.position_similarity(TABLE).figure.axes[0].images[0]
+    drawn = charts.position_similarity(TABLE).figure.axes[0].images[0]
     expected = [[a @ b for b in TABLE] for a in TABLE]
     np.testing.assert_allclose(drawn.get_array(), expected)
 
 
 def test_histogram_counts_every_value():
-    picture = figures.histogram({"a": TABLE}, bins=5)
+    picture = charts.histogram({"a": TABLE}, bins=5)
     counts = picture.figure.axes[0].patches[0].get_data().values
     assert counts.sum() == TABLE.size
     assert len(counts) == 5
@@ -287,61 +288,61 @@ def test_histogram_counts_every_value():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: figures.heat_map([1, 2]), "`values` must have 2 axes"),
-        (lambda: figures.heat_map([[np.nan]]), "`values` must be finite"),
-        (lambda: figures.heat_map(SMALL, ["a"]), "`rows` must hold 10 labels"),
+        (lambda: charts.heat_map([1, 2]), "`values` must have 2 axes"),
+        (lambda: charts.heat_map([[np.nan]]), "`values` must be finite"),
+        (lambda: charts.heat_map(SMALL, ["a"]), "`rows` must hold 10 labels"),
         (
-            lambda: figures.heat_map(SMALL, columns=WORDS[:9]),
+            lambda: charts.heat_map(SMALL, columns=WORDS[:9]),
             "`columns` must hold 10 labels",
         ),
         (
-            lambda: figures.heat_map(SMALL, mask=np.ones(3)),
+            lambda: charts.heat_map(SMALL, mask=np.ones(3)),
             "`mask` must broadcast to",
         ),
         (
-            lambda: figures.heat_map(SMALL, mask=np.zeros(10)),
+            lambda: charts.heat_map(SMALL, mask=np.zeros(10)),
             "`mask` must leave a value",
         ),
-        (lambda: figures.heat_maps([]), "`panels` must hold a matrix"),
+        (lambda: charts.heat_maps([]), "`panels` must hold a matrix"),
         (
-            lambda: figures.heat_maps([("a", SMALL)], columns=0),
+            lambda: charts.heat_maps([("a", SMALL)], columns=0),
             "`columns` must be an integer >= 1",
         ),
         (
-            lambda: figures.heat_maps([("a", SMALL)], labels=["x"]),
+            lambda: charts.heat_maps([("a", SMALL)], labels=["x"]),
             "`labels` must hold 10 labels",
         ),
-        (lambda: figures.curves({}), "`lines` must be a dict"),
+        (lambda: charts.curves({}), "`lines` must be a dict"),
         (
-            lambda: figures.curves({"a": ([1, 2], [3])}),
+            lambda: charts.curves({"a": ([1, 2], [3])}),
             "`lines: y of a` must hold 2",
         ),
         (
-            lambda: figures.curves({"a": ([0, 2], [3, 4])}, log_x=True),
+            lambda: charts.curves({"a": ([0, 2], [3, 4])}, log_x=True),
             "`lines` must be above 0 where x",
         ),
-        (lambda: figures.bars([1, 2]), "`values` must be a dict"),
-        (lambda: figures.bars({"a": {}}), "`values` must be a dict"),
-        (lambda: figures.histogram({}), "`values` must be a dict"),
+        (lambda: charts.bars([1, 2]), "`values` must be a dict"),
+        (lambda: charts.bars({"a": {}}), "`values` must be a dict"),
+        (lambda: charts.histogram({}), "`values` must be a dict"),
         (
-            lambda: figures.attention_chart(WORDS, SMALL[0][:9], 0),
+            lambda: charts.attention_chart(WORDS, SMALL[0][:9], 0),
             "`weights` must hold 10",
         ),
         (
-            lambda: figures.attention_chart(PIECES, LARGE[0], "[SEP]"),
+            lambda: charts.attention_chart(PIECES, LARGE[0], "[SEP]"),
             "`token` must be the index",
         ),
         (
-            lambda: figures.attention_chart(WORDS, SMALL[0], 10),
+            lambda: charts.attention_chart(WORDS, SMALL[0], 10),
             r"`token` must be in \[0, 10\)",
         ),
-        (lambda: figures.position_waves([1.0]), "`table` must have 2 axes"),
+        (lambda: charts.position_waves([1.0]), "`table` must have 2 axes"),
         (
-            lambda: figures.position_similarity([1.0]),
+            lambda: charts.position_similarity([1.0]),
             "`table` must have 2 axes",
         ),
         (
-            lambda: figures.parameter_bars({"hidden_size": 768}),
+            lambda: charts.parameter_bars({"hidden_size": 768}),
             "`config` must be a BertConfig",
         ),
     ],

@@ -14,12 +14,14 @@ import pytest
 import safetensors.numpy
 
 import bertbook as bb
-from bertbook import finetuning, task_runs, training
-from bertbook.data_files import hash_columns
-from bertbook.finetuning import Options, evaluate, finetune
-from bertbook.labels import SEVERAL_LABELS
-from bertbook.optimization import AdamW
+from bertbook.finetuning import finetune as finetuning
+from bertbook.finetuning import run as task_runs
+from bertbook.finetuning.finetune import Options, evaluate, finetune
 from bertbook.runtime import keras
+from bertbook.tasks.labels import SEVERAL_LABELS
+from bertbook.training import checkpoint
+from bertbook.training.optimizers import AdamW
+from bertbook.training.run import hash_columns
 from tests.toys import PIECES, TOY, toy_config
 
 ROOT = Path(__file__).parents[1]
@@ -462,7 +464,7 @@ class KilledError(Exception):
 def test_a_run_that_stopped_ends_as_one_that_did_not(
     last, whole, tmp_path, monkeypatch
 ):
-    save, count = training.save_checkpoint, 0
+    save, count = checkpoint.save_checkpoint, 0
 
     def save_and_stop(*arguments):
         nonlocal count
@@ -471,7 +473,7 @@ def test_a_run_that_stopped_ends_as_one_that_did_not(
         if count == last:
             raise KilledError
 
-    monkeypatch.setattr(training, "save_checkpoint", save_and_stop)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
     with pytest.raises(KilledError):
         run(tmp_path)
     assert not (tmp_path / "model.safetensors").exists()
@@ -485,7 +487,7 @@ def last_arrays(out):
     """The newest checkpoint: weights, moments, states of random numbers."""
     path = max((out / "checkpoints").glob("*.safetensors"))
     arrays = safetensors.numpy.load_file(path)
-    return {training._key(name): arrays[name] for name in sorted(arrays)}
+    return {checkpoint._key(name): arrays[name] for name in sorted(arrays)}
 
 
 def check_same_run(out, whole):
@@ -510,10 +512,10 @@ def check_same_run(out, whole):
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from bertbook import training
+from bertbook.training import checkpoint
 from tests import test_finetuning
 
-save, count = training.save_checkpoint, 0
+save, count = checkpoint.save_checkpoint, 0
 
 def save_and_die(*arguments):
     global count
@@ -522,7 +524,7 @@ def save_and_die(*arguments):
     if count == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
-training.save_checkpoint = save_and_die
+checkpoint.save_checkpoint = save_and_die
 test_finetuning.run(Path(sys.argv[1]))
 """
 
@@ -545,21 +547,21 @@ def test_the_best_weights_of_a_stopped_run_are_not_lost(
 ):
     """The best are those of step 3, before the checkpoint of step 4."""
     script(monkeypatch, [0.9, 0.5, 0.25])
-    save = training.save_checkpoint
+    save = checkpoint.save_checkpoint
 
     def save_and_stop(folder, step, *arguments):
         save(folder, step, *arguments)
         if step == 4:
             raise KilledError
 
-    monkeypatch.setattr(training, "save_checkpoint", save_and_stop)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
     with pytest.raises(KilledError):
         run(tmp_path)
-    monkeypatch.setattr(training, "save_checkpoint", save)
-    best = training.load_weights
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
+    best = checkpoint.load_weights
     taken = []
     monkeypatch.setattr(
-        training, "load_weights", lambda *a: (taken.append(a), best(*a))
+        checkpoint, "load_weights", lambda *a: (taken.append(a), best(*a))
     )
     script(monkeypatch, [0.5, 0.25])
     model, history = run(tmp_path)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook.decoder import CausalLM
-from bertbook.generation import beam_search, greedy, sample
-from bertbook.losses import classification_loss
+from bertbook.decoder.causal_lm import CausalLM
+from bertbook.decoder.generate import beam_search, greedy, sample
+from bertbook.decoder.seq2seq import Seq2SeqTransformer
 from bertbook.runtime import keras, ops
-from bertbook.seq2seq import Seq2SeqTransformer
+from bertbook.training.losses import classification_loss
 from tests import decoders
 from tests.decoders import BOS, EOS, PAD, B, S, causal_config
 from tests.models import to_numpy
@@ -355,7 +355,7 @@ def test_without_the_mask_the_loss_falls_and_writing_fails(monkeypatch):
     def look_ahead(ids, attention_mask=None):
         return ops.ones((1, 1, ids.shape[1], ids.shape[1]), "bool")
 
-    monkeypatch.setattr("bertbook.seq2seq.decoder_mask", look_ahead)
+    monkeypatch.setattr("bertbook.decoder.seq2seq.decoder_mask", look_ahead)
     model, loss = train_to_reverse()
     exact = share_reversed(model)
     print(f"loss {loss:.3f}, exact {exact:.2f}")

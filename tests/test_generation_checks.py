@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook.generation import beam_search, greedy, sample
-from bertbook.generation_checks import checked_given, checked_seeds
+from bertbook.decoder.generate import (
+    beam_search,
+    checked_given,
+    checked_seeds,
+    greedy,
+    sample,
+)
 from tests import decoders
 from tests.decoders import MODELS, B, S, draw_given
 from tests.toys import TOY

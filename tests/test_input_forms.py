@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertbook.input_forms import (
+from bertbook.relatives.gpt_inputs import (
     Marks,
     write_classification,
     write_entailment,

@@ -7,16 +7,16 @@ import pytest
 
 import bertbook as bb
 from bertbook import islands, runtime
-from bertbook.attention import (
+from bertbook.model.attention import (
     MASKED_SCORE,
     choose_path,
     island_attention,
     scaled_dot_product_attention,
 )
-from bertbook.layers import Dense, LayerNorm
-from bertbook.losses import classification_loss
-from bertbook.optimization import make_optimizer
+from bertbook.model.layers import Dense, LayerNorm
 from bertbook.runtime import keras, ops
+from bertbook.training.losses import classification_loss
+from bertbook.training.optimizers import make_optimizer
 
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 tensorflow_only = pytest.mark.skipif(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertbook.config import BertConfig
-from bertbook.labels import (
+from bertbook.tasks.labels import (
     ONE_LABEL,
     PROBLEMS,
     REGRESSION,

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from bertbook import lineage
-from bertbook.lineage import BOTH, FAMILY, MASKED, NEXT
-from bertbook.masking import Pieces
+from bertbook.pretraining.masking import Pieces
+from bertbook.relatives import ancestors
+from bertbook.relatives.ancestors import BOTH, FAMILY, MASKED, NEXT
 from bertbook.runtime import keras
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests import decoders
 from tests.models import to_numpy
 
@@ -20,13 +20,13 @@ S = 10
 def draw_rows(count=8, seed=0):
     rng = np.random.default_rng(seed)
     first, last = len(SPECIAL_TOKENS), len(decoders.TOKENIZER)
-    return lineage.cut_rows(
+    return ancestors.cut_rows(
         rng.integers(first, last, count * (S - 2)), S, PIECES
     )
 
 
 def test_rows_hold_the_tokens_in_their_order():
-    rows = lineage.cut_rows(np.arange(5, 5 + 3 * 8 + 2), S, PIECES)
+    rows = ancestors.cut_rows(np.arange(5, 5 + 3 * 8 + 2), S, PIECES)
     assert rows.shape == (3, S)
     assert rows.dtype == "int32"
     assert (rows[:, 0] == PIECES.cls).all()
@@ -36,7 +36,7 @@ def test_rows_hold_the_tokens_in_their_order():
 
 def test_a_lesson_asks_for_neighbors_and_never_for_special_tokens():
     rows = draw_rows()
-    batch, right, weights = lineage.lesson(BOTH, rows, PIECES)
+    batch, right, weights = ancestors.lesson(BOTH, rows, PIECES)
     assert batch["input_ids"] is rows
     for t in range(S):
         asked = 1 <= t + 1 <= S - 2
@@ -48,7 +48,7 @@ def test_a_lesson_asks_for_neighbors_and_never_for_special_tokens():
         if asked:
             found = right["previous"][:, t]
             np.testing.assert_array_equal(found, rows[:, t - 1])
-    _, same, one = lineage.lesson(NEXT, rows, PIECES)
+    _, same, one = ancestors.lesson(NEXT, rows, PIECES)
     np.testing.assert_array_equal(same, right["next"])
     np.testing.assert_array_equal(one, weights["next"])
 
@@ -56,7 +56,7 @@ def test_a_lesson_asks_for_neighbors_and_never_for_special_tokens():
 def test_a_lesson_hides_what_it_asks_for():
     rows = draw_rows()
     rng = np.random.default_rng(0)
-    batch, right, weights = lineage.lesson(MASKED, rows, PIECES, rng)
+    batch, right, weights = ancestors.lesson(MASKED, rows, PIECES, rng)
     places = batch["masked_lm_positions"]
     found = np.take_along_axis(rows, places, axis=1)
     assert (found == right)[weights > 0].all()
@@ -67,31 +67,31 @@ def test_a_lesson_hides_what_it_asks_for():
 @pytest.mark.parametrize("name", FAMILY)
 def test_each_learns_and_is_read_layer_by_layer(name):
     keras.utils.set_random_seed(0)
-    model = lineage.make_ancestor(name, PIECES, S)
+    model = ancestors.make_ancestor(name, PIECES, S)
     rows = np.repeat(draw_rows(4), 8, axis=0)
     guesses = FAMILY[name].guesses
-    before = lineage.held_out_loss(model, guesses, rows, PIECES)
-    lineage.compile_ancestor(model, guesses)
-    given = lineage.lessons(guesses, rows, PIECES, 32)
+    before = ancestors.held_out_loss(model, guesses, rows, PIECES)
+    ancestors.compile_ancestor(model, guesses)
+    given = ancestors.lessons(guesses, rows, PIECES, 32)
     ticks = itertools.count()
-    found = lineage.train_for(
+    found = ancestors.train_for(
         model, given, 30, 1e-2, clock=lambda: float(next(ticks))
     )
     assert found["steps"] == 30
     assert found["tokens"] == 30 * rows.size
-    assert len(found["curve"]) == lineage.REPORTS
-    after = lineage.held_out_loss(model, guesses, rows, PIECES)
+    assert len(found["curve"]) == ancestors.REPORTS
+    after = ancestors.held_out_loss(model, guesses, rows, PIECES)
     assert after < 0.9 * before
-    states = lineage.hidden_states(model, {"input_ids": rows[:2]})
+    states = ancestors.hidden_states(model, {"input_ids": rows[:2]})
     widths = [state.shape[-1] for state in states]
     assert all(tuple(state.shape[:2]) == (2, S) for state in states)
     one = FAMILY[name]
     if one.guesses == BOTH:
-        assert widths == [2 * lineage.WIDTH] * 3
+        assert widths == [2 * ancestors.WIDTH] * 3
     elif one.widths:
-        assert widths == [lineage.WIDTH, *one.widths]
+        assert widths == [ancestors.WIDTH, *one.widths]
     else:
-        assert widths == [lineage.WIDTH] * 5
+        assert widths == [ancestors.WIDTH] * 5
 
 
 def test_the_family_is_of_one_size():
@@ -99,7 +99,7 @@ def test_the_family_is_of_one_size():
     special = np.zeros(2_048, bool)
     pieces = PIECES._replace(special=special)
     sizes = [
-        lineage.make_ancestor(name, pieces, 64).count_params()
+        ancestors.make_ancestor(name, pieces, 64).count_params()
         for name in FAMILY
     ]
     assert min(sizes) > 750_000
@@ -111,27 +111,27 @@ def test_guesses_count():
     counts = {}
     for guesses in (NEXT, BOTH, MASKED):
         rng = np.random.default_rng(0)
-        _, _, weights = lineage.lesson(guesses, rows, PIECES, rng)
-        counts[guesses] = lineage.count_guesses(weights)
+        _, _, weights = ancestors.lesson(guesses, rows, PIECES, rng)
+        counts[guesses] = ancestors.count_guesses(weights)
     assert counts[NEXT] == rows[:, 1:-1].size
     assert counts[BOTH] == 2 * counts[NEXT]
     assert 0 < counts[MASKED] < counts[NEXT] / 3
 
 
 def test_the_rate_goes_up_and_down():
-    rates = [lineage.rate_at(share, 2.0) for share in (0, 0.05, 0.1, 0.55, 1)]
+    rates = [ancestors.rate_at(share, 2.0) for share in (0, 0.05, 0.1, 0.55, 1)]
     np.testing.assert_allclose(rates, [0, 1, 2, 1, 0], atol=1e-12)
 
 
 def test_the_held_out_loss_is_that_of_a_guess():
-    model = lineage.make_ancestor("LSTM", PIECES, S)
+    model = ancestors.make_ancestor("LSTM", PIECES, S)
     rows = draw_rows()
     logits = to_numpy(model({"input_ids": rows}))[:, : S - 2]
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     shares = powers / powers.sum(axis=-1, keepdims=True)
     right = rows[:, 1:-1]
     chosen = np.take_along_axis(shares, right[:, :, None], axis=-1)
-    found = lineage.held_out_loss(model, NEXT, rows, PIECES, batch_size=3)
+    found = ancestors.held_out_loss(model, NEXT, rows, PIECES, batch_size=3)
     assert found == pytest.approx(-np.log(chosen).mean(), rel=1e-4)
 
 
@@ -139,27 +139,27 @@ def test_the_held_out_loss_is_that_of_a_guess():
     ("call", "message"),
     [
         (
-            lambda: lineage.make_ancestor("GRU", PIECES, S),
+            lambda: ancestors.make_ancestor("GRU", PIECES, S),
             "`name` must be one of LSTM, ELMo, ULMFiT, GPT, BERT",
         ),
         (
-            lambda: lineage.cut_rows([5] * 7, S, PIECES),
+            lambda: ancestors.cut_rows([5] * 7, S, PIECES),
             "`tokens` must fill a row of 10. Received: 7",
         ),
         (
-            lambda: lineage.lesson("all", draw_rows(), PIECES),
+            lambda: ancestors.lesson("all", draw_rows(), PIECES),
             "`guesses` must be one of next, both, masked",
         ),
         (
-            lambda: next(lineage.lessons(NEXT, draw_rows(3), PIECES)),
+            lambda: next(ancestors.lessons(NEXT, draw_rows(3), PIECES)),
             "`rows` must fill a batch. Received: 3 rows for 16",
         ),
         (
-            lambda: lineage.train_for(None, None, 0, 1e-3),
+            lambda: ancestors.train_for(None, None, 0, 1e-3),
             "`seconds` and `peak` must be above 0",
         ),
         (
-            lambda: lineage.train_for(None, None, 1, 0.0),
+            lambda: ancestors.train_for(None, None, 1, 0.0),
             "`seconds` and `peak` must be above 0",
         ),
     ],

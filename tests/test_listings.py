@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bertbook.listings import LINE, Listing
+from bertbook.book.listing import LINE, Listing
 
 COLUMNS = "no.", "what is said", "right"
 ROWS = [("1", "a < b & c", "so it is"), ("2", "x " * 60, "")]

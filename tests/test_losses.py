@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertbook.losses import SmoothedLoss, classification_loss
 from bertbook.runtime import keras
+from bertbook.training.losses import SmoothedLoss, classification_loss
 from tests.models import to_numpy
 
 B, T, V = 2, 3, 7

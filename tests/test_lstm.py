@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertbook.lstm import (
+from bertbook.relatives.elmo import (
     BidirectionalLM,
     LayerMix,
     LSTMConfig,

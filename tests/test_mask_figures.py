@@ -5,8 +5,9 @@ import functools
 import matplotlib
 import pytest
 
-from bertbook import drawing, mask_figures, sheets
-from bertbook.mask_figures import FATES, MASK
+from bertbook.figures import masks, sheet
+from bertbook.figures import style as drawing
+from bertbook.figures.masks import FATES, MASK
 
 WORDS = ["w1", "w2", "w3", "w4", "w5"]
 ROW = [
@@ -23,16 +24,16 @@ PANELS = {
     "word": [i in {5, 6, 14} for i in range(len(ROW))],
 }
 DRAWN = {
-    "who sees whom": lambda: mask_figures.who_sees_whom(WORDS, 3),
-    "the first word": lambda: mask_figures.who_sees_whom(WORDS, 0),
-    "the last word": lambda: mask_figures.who_sees_whom(["a", "b"], 1),
-    "fates": lambda: mask_figures.token_fates(ROW, REPLACED, CHOSEN),
-    "one fate": lambda: mask_figures.token_fates(["a"], [MASK], [True]),
-    "long tokens": lambda: mask_figures.token_fates(
+    "who sees whom": lambda: masks.who_sees_whom(WORDS, 3),
+    "the first word": lambda: masks.who_sees_whom(WORDS, 0),
+    "the last word": lambda: masks.who_sees_whom(["a", "b"], 1),
+    "fates": lambda: masks.token_fates(ROW, REPLACED, CHOSEN),
+    "one fate": lambda: masks.token_fates(["a"], [MASK], [True]),
+    "long tokens": lambda: masks.token_fates(
         ["a" * 40] * 5, ["b" * 30] * 5, [True] * 5
     ),
-    "units": lambda: mask_figures.units_chosen(ROW, PANELS),
-    "three units": lambda: mask_figures.units_chosen(
+    "units": lambda: masks.units_chosen(ROW, PANELS),
+    "three units": lambda: masks.units_chosen(
         ROW * 2, dict.fromkeys(("token", "word", "span"), CHOSEN * 2)
     ),
 }
@@ -120,7 +121,7 @@ def test_the_words_of_fates_say_each_change():
     ],
 )
 def test_fate(token, replaced, is_chosen, fate):
-    assert mask_figures.fate_of(token, replaced, is_chosen) == fate
+    assert masks.fate_of(token, replaced, is_chosen) == fate
 
 
 def test_units_draw_what_each_panel_chose():
@@ -147,7 +148,7 @@ def test_each_view_draws_an_arrow_a_word_seen():
 
 
 def test_lines_stay_on_the_page():
-    places, lines = sheets.flow([1.0] * 20)
+    places, lines = sheet.flow([1.0] * 20)
     assert [line for line, _, _ in places] == sorted(p[0] for p in places)
     assert lines == places[-1][0] + 1 > 1
     for _, middle, width in places:
@@ -159,27 +160,27 @@ def test_lines_stay_on_the_page():
     ("call", "message"),
     [
         (
-            lambda: mask_figures.who_sees_whom(WORDS, 5),
+            lambda: masks.who_sees_whom(WORDS, 5),
             r"`place` must be in \[0, 5\)",
         ),
         (
-            lambda: mask_figures.token_fates(ROW, REPLACED[:-1], CHOSEN),
+            lambda: masks.token_fates(ROW, REPLACED[:-1], CHOSEN),
             "`replaced` must hold 28",
         ),
         (
-            lambda: mask_figures.token_fates(ROW, REPLACED, CHOSEN[:-1]),
+            lambda: masks.token_fates(ROW, REPLACED, CHOSEN[:-1]),
             "`chosen` must hold 28",
         ),
         (
-            lambda: mask_figures.token_fates(["a"], ["b"], [False]),
+            lambda: masks.token_fates(["a"], ["b"], [False]),
             "`replaced` must leave a token as it is",
         ),
         (
-            lambda: mask_figures.units_chosen(ROW, {}),
+            lambda: masks.units_chosen(ROW, {}),
             "`panels` must hold a panel",
         ),
         (
-            lambda: mask_figures.units_chosen(ROW, {"word": CHOSEN[:3]}),
+            lambda: masks.units_chosen(ROW, {"word": CHOSEN[:3]}),
             "`panels: word` must hold 28",
         ),
     ],

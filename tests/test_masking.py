@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.masking import (
+from bertbook.pretraining.masking import (
     UNITS,
     Masking,
     Pieces,
@@ -19,7 +19,7 @@ from bertbook.masking import (
     mask_rows,
     replace_chosen,
 )
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.tokenizer import Tokenizer
 from tests.corpora import ODD, mini_pieces, odd_pieces
 
 B, S = 5, 37

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook import vocabulary, wordpiece
 from bertbook.locations import shelf
-from bertbook.merges import learn_merges, merge_pair, spell, train_vocabulary
+from bertbook.text import vocabulary, wordpiece
+from bertbook.text.merges import (
+    learn_merges,
+    merge_pair,
+    spell,
+    train_vocabulary,
+)
 
 SCORES = ("wordpiece", "bpe")
 # A textbook example that is told in many places: u is in every word.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.metrics import (
+from bertbook.tasks.metrics import (
     accuracy,
     entity_f1,
     f1,

@@ -8,13 +8,18 @@ import pytest
 import safetensors.numpy
 
 import bertbook as bb
-from bertbook.batching import MODEL_INPUTS
-from bertbook.heads import MaskedLMHead
-from bertbook.losses import classification_loss, pretraining_losses
-from bertbook.names import TIED, count_parameters, head_names, head_shapes
-from bertbook.packing import pack, unpack
-from bertbook.pretrained import named_tensors
+from bertbook.batches.batching import MODEL_INPUTS
+from bertbook.batches.packing import pack, unpack
+from bertbook.model.bert import MaskedLMHead
 from bertbook.runtime import keras, ops
+from bertbook.training.losses import classification_loss, pretraining_losses
+from bertbook.weights.names import (
+    TIED,
+    count_parameters,
+    head_names,
+    head_shapes,
+)
+from bertbook.weights.pretrained import named_tensors
 from tests.models import to_numpy, write_hugging_face, write_pretraining
 from tests.reference import drawn
 

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook.neighbors import even_sinusoids, look_at_neighbors, turn
+from bertbook.pretraining.attention_init import (
+    even_sinusoids,
+    look_at_neighbors,
+    turn,
+)
 from bertbook.runtime import keras
 
 

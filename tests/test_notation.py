@@ -7,10 +7,10 @@ from dataclasses import fields
 import pytest
 
 import bertbook as bb
-from bertbook import notation
+from bertbook.book import notation
+from bertbook.book.references import SOURCES
 from bertbook.config import BertConfig
-from bertbook.names import encoder_shapes
-from bertbook.references import SOURCES
+from bertbook.weights.names import encoder_shapes
 
 CONFIG = BertConfig(
     vocab_size=53,

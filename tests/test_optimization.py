@@ -5,14 +5,14 @@ import functools
 import numpy as np
 import pytest
 
-from bertbook.optimization import (
+from bertbook.runtime import keras, ops
+from bertbook.training.optimizers import (
     AdamW,
     InverseSquareRootDecay,
     LayerwiseAdamW,
     WarmupLinearDecay,
     make_optimizer,
 )
-from bertbook.runtime import keras, ops
 
 
 def rates(*arguments, **keywords):

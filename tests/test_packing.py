@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.corpus import read_shard
-from bertbook.examples import ExampleSettings, make_examples
-from bertbook.packing import SLOTS, Place, find_places, pack, unpack
+from bertbook.batches.packing import SLOTS, Place, find_places, pack, unpack
+from bertbook.pretraining.corpus import read_shard
+from bertbook.pretraining.examples import ExampleSettings, make_examples
 from tests.corpora import mini_pieces, shelf_corpus
 
 B, S, M, T = 5, 11, 3, 17

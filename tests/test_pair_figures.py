@@ -5,8 +5,9 @@ import functools
 import numpy as np
 import pytest
 
-from bertbook import packing, pair_figures
-from bertbook.corpus import Shard
+from bertbook.batches import packing
+from bertbook.figures import pairs
+from bertbook.pretraining.corpus import Shard
 
 SHARD = Shard(
     tokens=np.arange(31),
@@ -36,20 +37,18 @@ def packed():
 def mask_of(row):
     numbers = [i for i, place in enumerate(PLACES) if place.row == row]
     starts = [PLACES[i].start for i in numbers]
-    return pair_figures.block_mask(
-        packed()["attention_mask"][row], starts, numbers
-    )
+    return pairs.block_mask(packed()["attention_mask"][row], starts, numbers)
 
 
 DRAWN = {
-    "spans": lambda: pair_figures.pair_spans(SHARD, SPANS, LABELS),
-    "targets": lambda: pair_figures.pair_with_targets(
+    "spans": lambda: pairs.pair_spans(SHARD, SPANS, LABELS),
+    "targets": lambda: pairs.pair_with_targets(
         TOKENS, SEGMENTS, {3: "went", 7: "##s"}, 1
     ),
-    "packed rows": lambda: pair_figures.packed_rows(LENGTHS, PLACES, 64),
+    "packed rows": lambda: pairs.packed_rows(LENGTHS, PLACES, 64),
     "block mask": lambda: mask_of(1),
-    "cross and bi": lambda: pair_figures.cross_and_bi(1_000),
-    "cross and bi of many": lambda: pair_figures.cross_and_bi(10**9),
+    "cross and bi": lambda: pairs.cross_and_bi(1_000),
+    "cross and bi of many": lambda: pairs.cross_and_bi(10**9),
 }
 
 
@@ -100,7 +99,7 @@ def overlaps(picture):
 
 @pytest.mark.parametrize("count", [1, 1_000, 10**9])
 def test_encoders_do_not_lie_on_each_other(count):
-    picture = pair_figures.cross_and_bi(count)
+    picture = pairs.cross_and_bi(count)
     assert overlaps(picture) == []
     (axes,) = picture.figure.axes
     assert min(text.get_fontsize() for text in axes.texts) >= 6
@@ -112,7 +111,7 @@ def test_encoders_do_not_lie_on_each_other(count):
 def test_passes_are_counted_one_by_one(count):
     cross = sum(1 for _ in np.ndindex(count, count))
     bi = sum(1 for side in "AB" for _ in range(count))
-    picture = pair_figures.cross_and_bi(count)
+    picture = pairs.cross_and_bi(count)
     texts = [text.get_text() for text in picture.figure.axes[0].texts]
     assert f"passes: {count:,} × {count:,} = {cross:,}" in texts
     assert f"passes: {count:,} + {count:,} = {bi:,}" in texts
@@ -136,11 +135,11 @@ def test_a_bi_encoder_has_one_encoder_more_and_no_head():
 @pytest.mark.parametrize("count", [0, -3, 2.5, True])
 def test_a_count_that_is_none_is_refused(count):
     with pytest.raises(ValueError, match="`count` must be an integer >= 1"):
-        pair_figures.cross_and_bi(count)
+        pairs.cross_and_bi(count)
 
 
 def test_the_author_may_write_the_words_of_encoders():
-    assert pair_figures.cross_and_bi(2, alt="Mine.").alt == "Mine."
+    assert pairs.cross_and_bi(2, alt="Mine.").alt == "Mine."
 
 
 def test_spans_are_said():
@@ -180,26 +179,26 @@ def test_blocks_are_measured_and_keep_their_colors():
 
 
 def test_one_example_without_hidden_tokens():
-    picture = pair_figures.pair_with_targets(TOKENS, SEGMENTS, {}, 0)
+    picture = pairs.pair_with_targets(TOKENS, SEGMENTS, {}, 0)
     assert "hidden are none" in picture.alt
 
 
 @pytest.mark.parametrize("labels", [[0], [0, 2], [0, 1, 1]])
 def test_labels_that_do_not_fit_are_refused(labels):
     with pytest.raises(ValueError, match="`labels` must hold 2 times 0 or 1"):
-        pair_figures.pair_spans(SHARD, SPANS, labels)
+        pairs.pair_spans(SHARD, SPANS, labels)
 
 
 def test_spans_of_another_shape_are_refused():
     with pytest.raises(ValueError, match="`spans`"):
-        pair_figures.pair_spans(SHARD, SPANS[:, :3], LABELS)
+        pairs.pair_spans(SHARD, SPANS[:, :3], LABELS)
 
 
 def test_a_target_outside_is_refused():
     with pytest.raises(ValueError, match=r"`targets` must name .*\[10\]"):
-        pair_figures.pair_with_targets(TOKENS, SEGMENTS, {10: "x"}, 0)
+        pairs.pair_with_targets(TOKENS, SEGMENTS, {10: "x"}, 0)
 
 
 def test_segments_of_another_length_are_refused():
     with pytest.raises(ValueError, match="`segments` must hold 10"):
-        pair_figures.pair_with_targets(TOKENS, SEGMENTS[1:], {}, 0)
+        pairs.pair_with_targets(TOKENS, SEGMENTS[1:], {}, 0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertbook import parity_figures
+from bertbook.figures import parity
 
 FLOOR = np.array([2e-7, 9e-7, 1.1e-6, 1.2e-6])
 GAPS = {
@@ -15,7 +15,7 @@ GAPS = {
 
 
 def drawn(**options):
-    return parity_figures.gap_panels(GAPS, FLOOR, "Four faults", **options)
+    return parity.gap_panels(GAPS, FLOOR, "Four faults", **options)
 
 
 def test_same_picture_same_bytes():
@@ -29,9 +29,7 @@ def test_every_program_has_a_panel_of_its_own():
     assert [axes.get_title() for axes in shown] == list(GAPS)
     for axes, line in zip(shown, GAPS.values(), strict=True):
         colored = axes.get_lines()[-1].get_ydata()
-        np.testing.assert_array_equal(
-            colored, np.maximum(line, parity_figures.LEAST)
-        )
+        np.testing.assert_array_equal(colored, np.maximum(line, parity.LEAST))
         assert len(axes.get_lines()) == len(GAPS) + 1  # the others, the level
 
 
@@ -39,7 +37,7 @@ def test_panels_share_one_scale():
     shown = [axes for axes in drawn().figure.axes if axes.axison]
     assert len({axes.get_ylim() for axes in shown}) == 1
     low, high = shown[0].get_ylim()
-    assert low < parity_figures.LEAST
+    assert low < parity.LEAST
     assert high > 9.0
 
 
@@ -67,7 +65,7 @@ def test_any_number_of_columns_fits(columns):
 
 
 def test_one_program_is_enough():
-    picture = parity_figures.gap_panels({"alone": FLOOR}, FLOOR)
+    picture = parity.gap_panels({"alone": FLOOR}, FLOOR)
     assert "1 panel over 3 layers" in picture.alt
 
 
@@ -84,7 +82,7 @@ def test_one_program_is_enough():
 )
 def test_a_mistake_is_named(gaps, floor, message):
     with pytest.raises(ValueError, match=message):
-        parity_figures.gap_panels(gaps, floor)
+        parity.gap_panels(gaps, floor)
 
 
 def test_columns_must_be_a_count():

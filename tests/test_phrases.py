@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bertbook.masking import Masking, Pieces, draw_unit_starts
-from bertbook.phrases import join_phrases, mask_phrases, phrase_ids
+from bertbook.pretraining.masking import Masking, Pieces, draw_unit_starts
+from bertbook.relatives.ernie import join_phrases, mask_phrases, phrase_ids
 from tests.toys import TOY
 
 TEXTS = ["a bc de f gh", "gh bc de", "bcd de bc"]

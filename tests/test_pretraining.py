@@ -15,12 +15,18 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook import pretraining, training
-from bertbook.cli import main
-from bertbook.examples import ExampleSettings
+from bertbook.cli.main import main
 from bertbook.locations import shelf
-from bertbook.pretraining import Recipe, Reporting, choose_config, pretrain
+from bertbook.pretraining import pretrain as pretraining
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.pretrain import (
+    Recipe,
+    Reporting,
+    choose_config,
+    pretrain,
+)
 from bertbook.runtime import keras
+from bertbook.training import checkpoint
 from tests.models import to_numpy
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
@@ -146,7 +152,7 @@ def test_a_run_that_stopped_ends_as_one_that_did_not(
     last, tmp_path, tokenizer, monkeypatch
 ):
     run(tmp_path / "whole", tokenizer)
-    save = training.save_checkpoint
+    save = checkpoint.save_checkpoint
     count = 0
 
     def save_and_stop(*arguments):
@@ -156,7 +162,7 @@ def test_a_run_that_stopped_ends_as_one_that_did_not(
         if count == last:
             raise KilledError
 
-    monkeypatch.setattr(training, "save_checkpoint", save_and_stop)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
     with pytest.raises(KilledError):
         run(tmp_path / "stopped", tokenizer)
     assert not (tmp_path / "stopped" / "model.safetensors").exists()

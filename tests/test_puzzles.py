@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertbook.puzzles import (
+from bertbook.relatives.probes import (
     ASKED,
     FIRST_LETTER,
     HIDDEN,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import book
-from bertbook.references import (
+from bertbook.book.references import (
     DECODER,
     ENCODER,
     LAYER,
@@ -44,14 +44,16 @@ def citations(text):
 
 
 def texts():
-    return [*sorted((book.ROOT / "bertbook").glob("*.py")), *book.twins()]
+    modules = sorted((book.ROOT / "bertbook").rglob("*.py"))
+    assert len(modules) > 100
+    return [*modules, *book.twins()]
 
 
 @pytest.mark.parametrize("path", texts(), ids=lambda path: path.name)
 def test_what_is_cited_has_an_entry(path):
     known = {(name, work.year) for work in EVERY for name in names(work)}
     cited = set(citations(path.read_text("utf-8")))
-    assert cited - known == set(), "add it to bertbook/references.py"
+    assert cited - known == set(), "add it to bertbook/book/references.py"
 
 
 def names(work):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bertbook.references import further
-from bertbook.relatives import KINDS, RELATIVES, write_table
+from bertbook.book.references import further
+from bertbook.relatives.variants import KINDS, RELATIVES, write_table
 
 COUNTS = {
     "RoBERTa": 124_645_632,

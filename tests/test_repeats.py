@@ -5,14 +5,14 @@ import pytest
 
 import bertbook as bb
 from bertbook.locations import shelf
-from bertbook.repeats import (
+from bertbook.pretraining.attention_init import (
     find_repeats,
     mark_finds,
     read_off,
     teach_to_find,
 )
 from bertbook.runtime import keras
-from bertbook.sentences import split_sentences
+from bertbook.text.sentences import split_sentences
 
 to_numpy = keras.ops.convert_to_numpy
 

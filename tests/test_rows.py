@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.rows import Rows, compute, draw_batches, steps
+from bertbook.batches.rows import Rows, compute, draw_batches, steps
 
 LIMIT = 37
 random_tests = settings(max_examples=60, deadline=None, derandomize=True)

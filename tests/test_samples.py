@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bertbook.datasets import load_dataset
-from bertbook.tokenizer import Tokenizer
+from bertbook.datasets.load import load_dataset
+from bertbook.text.tokenizer import Tokenizer
 
 SAMPLES = Path(__file__).resolve().parents[1] / "data" / "samples"
 PARTS = ("train", "dev")

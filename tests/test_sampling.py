@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from bertbook.decoder.search import candidates, draw, go_on, likeliest
 from bertbook.runtime import ops
-from bertbook.sampling import candidates, draw, go_on, likeliest
 from tests.models import to_numpy
 
 B, V = 3, 7

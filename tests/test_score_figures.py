@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from bertbook import drawing, series
-from bertbook.score_figures import seed_dots
+from bertbook.figures import charts
+from bertbook.figures import style as drawing
+from bertbook.figures.charts import seed_dots
 
 RNG = np.random.default_rng(0)
 MEANS = {
@@ -163,7 +164,7 @@ def test_ticks_and_lines_stand_at_the_means(marker):
 def test_series_have_the_looks_of_the_book():
     found = lines(drawn("ten seeds"), "None")
     for i, (line, name) in enumerate(zip(found, SCORES, strict=True)):
-        color, dashes = series.look(name, i)
+        color, dashes = charts.look(name, i)
         assert to_hex(line.get_color()) == color.lower()
         assert line.get_linestyle() == dashes
     assert len({line.get_linestyle() for line in found}) == 3

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook import scores
-from bertbook.corpus import prepare, read_shard
-from bertbook.examples import ExampleSettings
 from bertbook.locations import shelf
-from bertbook.masking import Pieces
+from bertbook.pretraining import evaluation
+from bertbook.pretraining.corpus import prepare, read_shard
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Pieces
 from tests.models import to_numpy
 
 SETTINGS = ExampleSettings(max_length=24)
@@ -34,14 +34,14 @@ def corpus(tokenizer, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def examples(corpus, tokenizer):
-    return scores.held_out_examples(corpus, Pieces.of(tokenizer), SETTINGS)
+    return evaluation.held_out_examples(corpus, Pieces.of(tokenizer), SETTINGS)
 
 
 def test_held_out_examples_are_always_the_same(corpus, tokenizer, examples):
-    again = scores.held_out_examples(corpus, Pieces.of(tokenizer), SETTINGS)
+    again = evaluation.held_out_examples(corpus, Pieces.of(tokenizer), SETTINGS)
     for name, array in examples.items():
         assert np.array_equal(array, again[name])
-    few = scores.held_out_examples(
+    few = evaluation.held_out_examples(
         corpus, Pieces.of(tokenizer), SETTINGS, limit=5
     )
     assert len(few["input_ids"]) == 5
@@ -75,7 +75,7 @@ def slots(examples):
 
 
 def test_unigrams(corpus, examples):
-    counts = scores.count_unigrams(corpus, 300)
+    counts = evaluation.count_unigrams(corpus, 300)
     counter = Counter(i for row in token_rows(corpus) for i in row)
     assert counts.tolist() == [counter[i] for i in range(300)]
     total = sum(counter.values()) + 300
@@ -83,7 +83,7 @@ def test_unigrams(corpus, examples):
         -math.log((counter[wanted] + 1) / total)
         for wanted, _ in slots(examples)
     ]
-    received = scores.score_unigrams(counts, examples)
+    received = evaluation.score_unigrams(counts, examples)
     assert received["mlm_loss"] == pytest.approx(np.mean(expected), rel=1e-6)
     (likeliest,) = (i for i, _ in counter.most_common(1))
     hits = [wanted == likeliest for wanted, _ in slots(examples)]
@@ -94,10 +94,10 @@ def test_bigrams(corpus, examples):
     counter = Counter(
         pair for row in token_rows(corpus) for pair in itertools.pairwise(row)
     )  # fmt: skip
-    bigrams = scores.count_bigrams(corpus, 300)
+    bigrams = evaluation.count_bigrams(corpus, 300)
     pairs = [divmod(int(key), 300) for key in bigrams.keys]
     assert dict(zip(pairs, bigrams.counts.tolist(), strict=True)) == counter
-    unigrams = scores.count_unigrams(corpus, 300)
+    unigrams = evaluation.count_unigrams(corpus, 300)
     alone = (unigrams + 1) / (unigrams + 1).sum()
     total, kinds = Counter(), Counter()
     for (first, _), n in counter.items():
@@ -110,17 +110,17 @@ def test_bigrams(corpus, examples):
             kept = max(counter[left, wanted] - 0.75, 0)
             p = (kept + 0.75 * kinds[left] * alone[wanted]) / total[left]
         expected.append(-math.log(p))
-    received = scores.score_bigrams(bigrams, unigrams, examples)
+    received = evaluation.score_bigrams(bigrams, unigrams, examples)
     assert received["mlm_loss"] == pytest.approx(np.mean(expected), rel=1e-6)
     assert (
         received["mlm_loss"]
-        < scores.score_unigrams(unigrams, examples)["mlm_loss"]
+        < evaluation.score_unigrams(unigrams, examples)["mlm_loss"]
     )
 
 
 def test_bigrams_are_a_distribution(corpus):
-    unigrams = scores.count_unigrams(corpus, 300)
-    bigrams = scores.count_bigrams(corpus, 300)
+    unigrams = evaluation.count_unigrams(corpus, 300)
+    bigrams = evaluation.count_bigrams(corpus, 300)
     left = int(unigrams.argmax())
     every = {
         "input_ids": np.array([[left, i] for i in range(300)]),
@@ -128,11 +128,11 @@ def test_bigrams_are_a_distribution(corpus):
         "masked_lm_ids": np.arange(300)[:, None],
         "masked_lm_weights": np.ones((300, 1)),
     }
-    wanted, lefts = scores.wanted_and_left(every)
+    wanted, lefts = evaluation.wanted_and_left(every)
     assert set(lefts) == {left}
     probabilities = [
         math.exp(
-            -scores.score_bigrams(
+            -evaluation.score_bigrams(
                 bigrams, unigrams, {n: a[i : i + 1] for n, a in every.items()}
             )["mlm_loss"]
         )
@@ -147,7 +147,7 @@ def test_scores_of_a_model_are_the_means_over_all_slots(examples, tokenizer):
     )
     model = bb.BertForPreTraining(config)
     few = {name: array[:37] for name, array in examples.items()}
-    received = scores.score_pretraining(model, few, batch_size=16)
+    received = evaluation.score_pretraining(model, few, batch_size=16)
     batch = {
         n: a.astype("float32" if a.dtype.kind == "f" else "int32")
         for n, a in few.items()
@@ -180,5 +180,5 @@ def test_bits_count_the_characters_of_hidden_pieces():
         "masked_lm_weights": np.array([[1.0, 1.0], [1.0, 0.0]]),
     }
     # " fire", "s", " a": 5 + 1 + 2 characters
-    bits = scores.bits_per_character(math.log(2) * 4, batch, tokenizer)
+    bits = evaluation.bits_per_character(math.log(2) * 4, batch, tokenizer)
     assert bits == pytest.approx(4 * 3 / 8)

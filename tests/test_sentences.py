@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bertbook.locations import shelf
-from bertbook.sentences import LISTED, split_sentences
+from bertbook.text.sentences import LISTED, split_sentences
 from tests import texts
 
 random_tests = settings(max_examples=500, deadline=None, derandomize=True)

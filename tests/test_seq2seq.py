@@ -5,12 +5,12 @@ import pytest
 import safetensors.numpy
 
 import bertbook as bb
-from bertbook.embeddings import sinusoids
-from bertbook.forward_pass import layer_norm
-from bertbook.losses import classification_loss
-from bertbook.pretrained import named_tensors
+from bertbook.book.forward_pass import layer_norm
+from bertbook.decoder.seq2seq import Seq2SeqTransformer
+from bertbook.model.embeddings import sinusoids
 from bertbook.runtime import keras, ops
-from bertbook.seq2seq import Seq2SeqTransformer
+from bertbook.training.losses import classification_loss
+from bertbook.weights.pretrained import named_tensors
 from tests import decoders
 from tests.decoders import B, S, T, draw_pairs, draw_weights, seq2seq_config
 from tests.models import to_numpy

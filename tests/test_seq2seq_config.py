@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertbook.seq2seq_config import Seq2SeqConfig
+from bertbook.decoder.config import Seq2SeqConfig
 from tests.decoders import seq2seq_config
 
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from bertbook.encoder import BertEncoder
-from bertbook.models import BertForPreTraining
-from bertbook.names import count_parameters
-from bertbook.runtime import keras
-from bertbook.sharing import (
+from bertbook.model.bert import BertForPreTraining
+from bertbook.model.encoder import BertEncoder
+from bertbook.relatives.albert import (
     ALBERT_BASE,
     count_shared,
     share_blocks,
     shared_pretraining_model,
 )
+from bertbook.runtime import keras
+from bertbook.weights.names import count_parameters
 from tests.models import to_numpy
 from tests.toys import TOY, toy_config
 

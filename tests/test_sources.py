@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from bertbook.catalog import SETS
-from bertbook.sources import ADVICE, PUBLISHED, downloads_of
+from bertbook.datasets.catalog import SETS
+from bertbook.datasets.download import ADVICE, PUBLISHED, downloads_of
 
 SPLITS = [
     (name, split) for name, known in SETS.items() for split in known.files

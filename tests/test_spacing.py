@@ -3,8 +3,8 @@
 import pytest
 
 import bertbook as bb
-from bertbook.spacing import join_pieces, join_words, spell
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.detokenize import join_pieces, join_words, spell
+from bertbook.text.tokenizer import Tokenizer
 
 TEXTS = [
     "¿Cómo estás?",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.answer_scores import squad
-from bertbook.spans import (
+from bertbook.tasks.metrics import squad
+from bertbook.tasks.spans import (
     Answer,
     AnswerPieces,
     align_answer,
@@ -21,9 +21,9 @@ from bertbook.spans import (
     no_answer_score,
     rank_answers,
 )
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
-from bertbook.windows import window_context
+from bertbook.tasks.windows import window_context
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests import texts
 
 LETTERS = [chr(i) for i in range(ord("a"), ord("z") + 1)]

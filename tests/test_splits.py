@@ -4,10 +4,10 @@ import hashlib
 
 import pytest
 
-from bertbook import splits
-from bertbook.datasets import load_dataset
+from bertbook.datasets import catalog
+from bertbook.datasets.catalog import fingerprint, listed_rows, rows_of_split
+from bertbook.datasets.load import load_dataset
 from bertbook.locations import data_folder
-from bertbook.splits import fingerprint, listed_rows, rows_of_split
 from tests.set_files import rows, write, write_archive
 
 TABLE = {"source": ["one", "two", "one", "three", "four"], "target": [*"abcde"]}
@@ -27,7 +27,7 @@ def listed(tmp_path, monkeypatch):
     folder.mkdir()
     text = "".join(" ".join(line) + "\n" for line in lines)
     (folder / "spa_eng.txt").write_text(text)
-    monkeypatch.setattr(splits, "data_folder", lambda: tmp_path)
+    monkeypatch.setattr(catalog, "data_folder", lambda: tmp_path)
     listed_rows.cache_clear()
     yield
     listed_rows.cache_clear()

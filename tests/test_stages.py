@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertbook.stages import KINDS, Stage, run_stages
+from bertbook.relatives.transbert import KINDS, Stage, run_stages
 
 
 def recorder(log):

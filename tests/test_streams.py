@@ -8,12 +8,12 @@ import time
 import numpy as np
 import pytest
 
-from bertbook import streams
-from bertbook.corpus import Corpus, prepare, read_shard
-from bertbook.examples import ExampleSettings
-from bertbook.masking import Masking
-from bertbook.streams import BEGINNING, ExampleStream, Position
-from bertbook.tokenizer import Tokenizer
+from bertbook.pretraining import stream as streams
+from bertbook.pretraining.corpus import Corpus, prepare, read_shard
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Masking
+from bertbook.pretraining.stream import BEGINNING, ExampleStream, Position
+from bertbook.text.tokenizer import Tokenizer
 from tests.corpora import (
     ODD,
     mini_pieces,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.data_files import DataFile
-from bertbook.tables import read_choices, read_table
+from bertbook.datasets.readers import read_choices, read_table
+from bertbook.files import DataFile
 from tests.set_files import rows, write
 
 random_tests = settings(max_examples=100, deadline=None, derandomize=True)

@@ -6,15 +6,15 @@ import matplotlib
 import numpy as np
 import pytest
 
-from bertbook import drawing
-from bertbook.tag_figures import CRACK, KIND_COLORS, OTHER, tag_alignment
-from bertbook.tags import (
+from bertbook.figures import style as drawing
+from bertbook.figures.tags import CRACK, KIND_COLORS, OTHER, tag_alignment
+from bertbook.tasks.tags import (
     STRATEGIES,
     speaking_tokens,
     window_words,
     words_to_pieces,
 )
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.tokenizer import Tokenizer
 
 WORDS = [
     *("Renata", "Kowalczyk", "has", "played", "the", "tuba", "in", "Gdansk")

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.bio import find_entities
-from bertbook.metrics import entity_f1
-from bertbook.tags import (
+from bertbook.tasks.metrics import entity_f1
+from bertbook.tasks.tags import (
     STRATEGIES,
     cut_words,
     decode_tags,
@@ -23,8 +22,9 @@ from bertbook.tags import (
     word_scores,
     words_to_pieces,
 )
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.text.bio import find_entities
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests import texts
 
 LETTERS = [chr(i) for i in range(ord("a"), ord("z") + 1)]

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import bertbook as bb
-from bertbook.cli import main
-from bertbook.task_commands import model_for, predict_rows
+from bertbook.cli.finetuning import model_for, predict_rows
+from bertbook.cli.main import main
+from bertbook.finetuning.finetune import take_labels
 from tests.models import write_hugging_face
 from tests.reference import drawn
 
@@ -102,7 +103,7 @@ def test_rows_of_every_model():
     for name, parts in row.items():
         data = bb.load_dataset(name, "train")
         model = model_for(data, "mini")
-        bb.finetuning.take_labels(model, data)
+        take_labels(model, data)
         assert len(predict_rows(model, [parts, parts])) == 2
 
 

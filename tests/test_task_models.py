@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook.labels import ONE_LABEL, REGRESSION, SEVERAL_LABELS
-from bertbook.losses import number_loss, several_loss
-from bertbook.names import TASK_HEADS
-from bertbook.pretrained import named_tensors
 from bertbook.runtime import keras
+from bertbook.tasks.labels import ONE_LABEL, REGRESSION, SEVERAL_LABELS
+from bertbook.training.losses import number_loss, several_loss
+from bertbook.weights.names import TASK_HEADS
+from bertbook.weights.pretrained import named_tensors
 from tests.models import to_numpy, write_hugging_face
 from tests.reference import drawn
 from tests.toys import TOY, toy_config

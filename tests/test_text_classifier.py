@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from bertbook.config import BertConfig
-from bertbook.encoder import BertEncoder
-from bertbook.losses import classification_loss
-from bertbook.lstm import BidirectionalLM, LSTMConfig, LSTMLanguageModel
+from bertbook.model.encoder import BertEncoder
+from bertbook.relatives.ancestors import POOLINGS, TextClassifier, pool
+from bertbook.relatives.elmo import (
+    BidirectionalLM,
+    LSTMConfig,
+    LSTMLanguageModel,
+)
 from bertbook.runtime import keras
-from bertbook.text_classifier import POOLINGS, TextClassifier, pool
+from bertbook.training.losses import classification_loss
 from tests import decoders
 from tests.models import to_numpy
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from bertbook import metrics, text_tasks
-from bertbook.labels import ONE_LABEL, REGRESSION, SEVERAL_LABELS
-from bertbook.tasks import Settings, softmax
-from bertbook.text_tasks import Choices, Texts
+from bertbook.tasks import metrics, text_tasks
+from bertbook.tasks.base import Settings, softmax
+from bertbook.tasks.labels import ONE_LABEL, REGRESSION, SEVERAL_LABELS
+from bertbook.tasks.text_tasks import Choices, Texts
 from tests.toys import TOY, stand_in
 
 TEXTS = ["a b", "c", "d e f g", "", "h i"]

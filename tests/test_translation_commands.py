@@ -6,9 +6,9 @@ import json
 import pytest
 
 import bertbook as bb
-from bertbook.cli import main
-from bertbook.translation_commands import add_training, config_of
-from bertbook.translation_recipe import SMALL
+from bertbook.cli.main import main
+from bertbook.cli.translation import add_training, config_of
+from bertbook.translation.train import SMALL
 from tests.decoders import seq2seq
 
 pytestmark = pytest.mark.usefixtures("plain_graphs")

@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from bertbook.translation_recipe import SMALL, Recipe, Reporting
+from bertbook.translation.train import SMALL, Recipe, Reporting
 
 
 def test_minutes_are_seconds():

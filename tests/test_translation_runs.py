@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook import training, translation_runs
-from bertbook.seq2seq import Seq2SeqTransformer
-from bertbook.translation import translate
-from bertbook.translation_recipe import Recipe, Reporting
-from bertbook.translation_runs import train_translation
+from bertbook.decoder.seq2seq import Seq2SeqTransformer
+from bertbook.training import checkpoint
+from bertbook.translation import train
+from bertbook.translation.train import Recipe, Reporting, train_translation
+from bertbook.translation.translate import translate
 from tests.decoders import seq2seq_config
 
 WORDS = {"one": "uno", "two": "dos", "six": "seis", "ten": "diez"}
@@ -124,7 +124,7 @@ def test_the_weights_are_the_mean_of_the_last_checkpoints(whole):
     received = model.get_weights()
     both = []
     for path in kept:
-        training.load_weights(path, model)
+        checkpoint.load_weights(path, model)
         both.append(model.get_weights())
     for array, *parts in zip(received, *both, strict=True):
         np.testing.assert_allclose(array, np.mean(parts, axis=0), atol=1e-6)
@@ -161,7 +161,7 @@ class KilledError(Exception):
 def test_a_run_that_stopped_ends_as_one_that_did_not(
     whole, tmp_path, monkeypatch
 ):
-    save, count = training.save_checkpoint, itertools.count(1)
+    save, count = checkpoint.save_checkpoint, itertools.count(1)
 
     def save_and_stop(*arguments):
         number = next(count)
@@ -169,7 +169,7 @@ def test_a_run_that_stopped_ends_as_one_that_did_not(
             raise KilledError
         save(*arguments)
 
-    monkeypatch.setattr(training, "save_checkpoint", save_and_stop)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
     with pytest.raises(KilledError):
         run(tmp_path)
     assert not (tmp_path / "model.safetensors").exists()
@@ -245,7 +245,7 @@ def test_a_row_that_cannot_be_learned_from(tmp_path):
         train_translation(data, tmp_path, config=config)
     with pytest.raises(KeyError, match="columns `source` and `target`"):
         train_translation({"text": ["a"]}, tmp_path / "b")
-    assert not translation_runs.COMPILE
+    assert not train.COMPILE
 
 
 def longer(**texts):
@@ -309,8 +309,8 @@ def test_the_first_pairs_that_are_short_enough_are_translated(
         translated.append(data)
         return {"bleu": 1.0, "chrf": 2.0}
 
-    monkeypatch.setattr(translation_runs, "score", score)
-    monkeypatch.setattr(translation_runs, "check_scoring", lambda *rows: None)
+    monkeypatch.setattr(train, "score", score)
+    monkeypatch.setattr(train, "check_scoring", lambda *rows: None)
     long = {"source": ["one " * 20], "target": ["uno"]}
     dev = {name: long[name] + rows for name, rows in HELD_OUT.items()}
     reporting = Reporting(evaluation_steps=4, translated=2, verbose=False)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from bertbook.translation_scores import score_translations
+from bertbook.translation.scores import score_translations
 
 # Punctuation stands apart, as the tokenizer of sacrebleu would put it.
 TRANSLATIONS = [

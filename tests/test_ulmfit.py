@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from bertbook.losses import classification_loss
-from bertbook.lstm import LSTMConfig, LSTMLanguageModel
-from bertbook.runtime import keras, ops
-from bertbook.text_classifier import TextClassifier
-from bertbook.ulmfit import (
+from bertbook.relatives.ancestors import TextClassifier
+from bertbook.relatives.elmo import LSTMConfig, LSTMLanguageModel
+from bertbook.relatives.ulmfit import (
     FACTOR,
     GradualAdam,
     SlantedTriangular,
     fit_gradually,
     layer_groups,
 )
+from bertbook.runtime import keras, ops
+from bertbook.training.losses import classification_loss
 from tests.models import to_numpy
 
 V, D, ROWS, S = 13, 4, 20, 6

@@ -11,16 +11,16 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: the pictures")
 
-from bertbook import viewer_data, viewers
 from bertbook.config import BertConfig
-from bertbook.drawing import COLORS
-from bertbook.encoder import BertEncoder
-from bertbook.tokenizer import Tokenizer
-from bertbook.viewers import (
+from bertbook.figures import viewers
+from bertbook.figures.style import COLORS
+from bertbook.figures.viewers import (
     AttentionViewer,
     SimilarityViewer,
     similarity_matrix,
 )
+from bertbook.model.encoder import BertEncoder
+from bertbook.text.tokenizer import Tokenizer
 
 L, N, S, T, D = 2, 3, 5, 7, 11  # all different: a swapped axis cannot hide
 TOKENS = ["[CLS]", "red", "##dish", ".", "[SEP]"]
@@ -290,7 +290,7 @@ def test_the_form_changes_at_the_limit(heads):
     weights = soft(1, heads, 64, 64)
     _, data = payload(AttentionViewer(["x"] * 64, weights).to_html())
     assert isinstance(data["values"], list) == (heads == 1)
-    assert viewer_data.MOST_LISTED == 64 * 64
+    assert viewers.MOST_LISTED == 64 * 64
 
 
 def test_a_single_weight_is_in_its_place():

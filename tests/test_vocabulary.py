@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook import wordpiece
 from bertbook.locations import shelf
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import (
+from bertbook.text import wordpiece
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import (
     SPECIAL_TOKENS,
     has_capitals,
     limit_letters,
@@ -224,7 +224,7 @@ TRAIN = """
 import sys
 from pathlib import Path
 from bertbook.locations import shelf
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.tokenizer import Tokenizer
 
 lines = [x for p in shelf() for x in p.read_text("utf-8").splitlines()]
 Tokenizer.train(lines, vocab_size=2_048).save_pretrained(Path(sys.argv[1]))

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
-from bertbook.windows import (
+from bertbook.batches.rows import stack_rows
+from bertbook.tasks.windows import (
     check_stride,
     most_context,
-    stack_rows,
     stack_windows,
     window_context,
     window_starts,
 )
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests import texts
 
 LETTERS = [chr(i) for i in range(ord("a"), ord("z") + 1)]

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bertbook.rows import compute
-from bertbook.tasks import Settings
-from bertbook.word_tasks import Questions, Tags, find_entities_in
+from bertbook.batches.rows import compute
+from bertbook.tasks.base import Settings
+from bertbook.tasks.word_tasks import Questions, Tags, find_entities_in
 from tests.toys import TOY, stand_in
 
 CONTEXTS = ["b c d e f g h i j k l", "Once, x y z."]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import models
 
-from bertbook import wordpiece
-from bertbook.wordpiece import (
+from bertbook.text import wordpiece
+from bertbook.text.wordpiece import (
     Piece,
     clean,
     count_words,

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
 
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 
 REFERENCE = Path(__file__).parent / "reference"
 MINI = Path(__file__).resolve().parents[1] / "data/models/mini/vocab.txt"

@@ -3,9 +3,9 @@
 from types import SimpleNamespace
 
 from bertbook.config import BertConfig
-from bertbook.labels import ONE_LABEL
-from bertbook.tokenizer import Tokenizer
-from bertbook.vocabulary import SPECIAL_TOKENS
+from bertbook.tasks.labels import ONE_LABEL
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 
 LETTERS = [chr(i) for i in range(ord("a"), ord("z") + 1)]
 PIECES = [*SPECIAL_TOKENS, *LETTERS, *(f"##{c}" for c in LETTERS), "?", "."]

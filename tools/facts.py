@@ -183,7 +183,7 @@ def report():
     readme = book.ROOT / "README.md"
     if readme.is_file():
         yield readme.name, unbacked(readme.read_text("utf-8"), allowed)
-    for path in sorted((book.ROOT / "bertbook").glob("*.py")):
+    for path in sorted((book.ROOT / "bertbook").rglob("*.py")):
         for name, text in docstrings(path):
             yield f"{path.name}, {name}", unbacked(text, allowed)
 

@@ -12,8 +12,8 @@ import os
 import sys
 from pathlib import Path
 
-from bertbook.datasets import load_dataset
-from bertbook.splits import DIGITS, fingerprint
+from bertbook.datasets.catalog import DIGITS, fingerprint
+from bertbook.datasets.load import load_dataset
 
 TARGET = Path(__file__).resolve().parents[1] / "data/splits/spa_eng.txt"
 WIDTH = 79  # of a line

@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from bertbook.tokenizer import Tokenizer
+from bertbook.text.tokenizer import Tokenizer
 
 TARGET = Path(__file__).resolve().parents[1] / "data/models/mini/vocab.txt"
 PARTS = ("textbooks", "speeches", "novels")

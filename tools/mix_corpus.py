@@ -24,8 +24,13 @@ from pathlib import Path
 import numpy as np
 
 import bertbook as bb
-from bertbook.corpus import Corpus, prepare, read_documents, read_shard
-from bertbook.sentences import split_sentences
+from bertbook.pretraining.corpus import (
+    Corpus,
+    prepare,
+    read_documents,
+    read_shard,
+)
+from bertbook.text.sentences import split_sentences
 from make_vocabulary import ALPHABET
 from train_mini import collect_files, write_articles
 

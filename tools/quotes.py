@@ -18,7 +18,7 @@ def source_of(dotted):
     dedented.
 
     Args:
-        dotted: A name such as `bertbook.attention.SelfAttention.call`.
+        dotted: A name such as `bertbook.model.attention.SelfAttention.call`.
 
     Returns:
         The lines from the first decorator to the end of the body.
@@ -26,19 +26,17 @@ def source_of(dotted):
     Raises:
         ValueError: `dotted` names no definition of the package.
     """
-    parts = dotted.split(".")
-    if len(parts) < 3 or parts[0] != "bertbook":
+    package, *parts = dotted.split(".")
+    folder = book.ROOT / "bertbook"
+    while package == "bertbook" and parts and (folder / parts[0]).is_dir():
+        folder /= parts.pop(0)
+    if len(parts) < 2 or not (path := folder / f"{parts[0]}.py").is_file():
         raise ValueError(
-            f"`dotted` must read bertbook.module.name. Received: {dotted!r}."
-        )
-    path = book.ROOT / "bertbook" / f"{parts[1]}.py"
-    if not path.is_file():
-        raise ValueError(
-            "`dotted` must begin with a module of the package. "
+            "`dotted` must read bertbook.room.module.name. "
             f"Received: {dotted!r}."
         )
     text = path.read_text("utf-8")
-    node = _find(ast.parse(text), parts[2:])
+    node = _find(ast.parse(text), parts[1:])
     if node is None:
         raise ValueError(
             f"`dotted` must name a definition in {path.name}. "

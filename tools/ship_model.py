@@ -16,10 +16,10 @@ import textwrap
 from pathlib import Path
 
 import bertbook as bb
-from bertbook import scores
-from bertbook.corpus import Corpus, vocabulary_hash
-from bertbook.examples import ExampleSettings
-from bertbook.masking import Pieces
+from bertbook.pretraining import evaluation
+from bertbook.pretraining.corpus import Corpus, vocabulary_hash
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Pieces
 from bertbook.runtime import keras
 
 MODELS = Path(__file__).resolve().parents[1] / "data" / "models"
@@ -95,17 +95,17 @@ def shorten(value):
 def measure(corpus, tokenizer, folder):
     """Returns held-out scores of two ways to count and of the model."""
     pieces = Pieces.of(tokenizer)
-    examples = scores.held_out_examples(corpus, pieces, ExampleSettings())
-    unigrams = scores.count_unigrams(corpus, len(tokenizer))
-    bigrams = scores.count_bigrams(corpus, len(tokenizer))
+    examples = evaluation.held_out_examples(corpus, pieces, ExampleSettings())
+    unigrams = evaluation.count_unigrams(corpus, len(tokenizer))
+    bigrams = evaluation.count_bigrams(corpus, len(tokenizer))
     model = bb.BertForPreTraining.from_pretrained(folder)
     found = {
-        "unigram": scores.score_unigrams(unigrams, examples),
-        "bigram": scores.score_bigrams(bigrams, unigrams, examples),
-        "mini": scores.score_pretraining(model, examples),
+        "unigram": evaluation.score_unigrams(unigrams, examples),
+        "bigram": evaluation.score_bigrams(bigrams, unigrams, examples),
+        "mini": evaluation.score_pretraining(model, examples),
     }
     for row in found.values():
-        row["mlm_bits_per_character"] = scores.bits_per_character(
+        row["mlm_bits_per_character"] = evaluation.bits_per_character(
             row["mlm_loss"], examples, tokenizer
         )
     labels = examples["next_sentence_labels"]
@@ -176,8 +176,8 @@ def write_card(folder, records, corpus, found, percent):
         f"each epoch. AdamW: {rates}. Decay {recipe['weight_decay']}, "
         f"gradients clipped at {recipe['clip_norm']}, no dropout, "
         f"{recipe['dtype']}. At the start the heads look at the tokens beside "
-        "them (`bertbook.neighbors.look_at_neighbors`); every weight is "
-        "trained. "
+        "them (`bertbook.pretraining.attention_init.look_at_neighbors`); every "
+        "weight is trained. "
         "`tools/train_mini.py` is the whole recipe, `log.csv` the curve. "
         f"Machine: {machine()}.",
         "## Figures",

@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 import bertbook as bb
-from bertbook import scores
-from bertbook.corpus import Corpus
-from bertbook.examples import ExampleSettings
-from bertbook.masking import Masking, Pieces
-from bertbook.pretraining import Recipe, Reporting, pretrain
+from bertbook.files import read_json
+from bertbook.pretraining import evaluation
+from bertbook.pretraining.corpus import Corpus
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Masking, Pieces
+from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
 from bertbook.runtime import keras
-from bertbook.stored_config import read_json
 
 POSITIONS = 512
 HELD_OUT_ROWS = 256  # of each genre
@@ -205,17 +205,17 @@ def by_genre(folder: Path, tokenizer: bb.Tokenizer):
     examples = {}
     for path in sorted(folder.iterdir()):
         corpus = Corpus(path, read_json(path / "corpus.json"))
-        examples[path.name] = scores.held_out_examples(
+        examples[path.name] = evaluation.held_out_examples(
             corpus, pieces, settings, limit=HELD_OUT_ROWS, part="train"
         )
 
     def evaluate(model):
         found = {
-            genre: scores.score_pretraining(model, batch)
+            genre: evaluation.score_pretraining(model, batch)
             for genre, batch in examples.items()
         }
         row = {
-            f"bits_{genre}": scores.bits_per_character(
+            f"bits_{genre}": evaluation.bits_per_character(
                 found[genre]["mlm_loss"], batch, tokenizer
             )
             for genre, batch in examples.items()

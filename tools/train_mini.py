@@ -17,12 +17,12 @@ import sys
 from pathlib import Path
 
 import bertbook as bb
-from bertbook import pretraining
-from bertbook.corpus import prepare
-from bertbook.examples import ExampleSettings
-from bertbook.masking import Masking
-from bertbook.neighbors import look_at_neighbors
-from bertbook.pretraining import Recipe, Reporting, pretrain
+from bertbook.pretraining import pretrain as pretraining
+from bertbook.pretraining.attention_init import look_at_neighbors
+from bertbook.pretraining.corpus import prepare
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Masking
+from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
 from bertbook.runtime import keras
 
 

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 import bertbook as bb
-from bertbook import metrics
-from bertbook.optimization import WarmupLinearDecay, make_optimizer
-from bertbook.rows import draw_batches
+from bertbook.batches.rows import draw_batches
 from bertbook.runtime import keras
-from bertbook.sentences import split_sentences
+from bertbook.tasks import metrics
+from bertbook.text.sentences import split_sentences
+from bertbook.training.optimizers import WarmupLinearDecay, make_optimizer
 
 TARGET = Path(__file__).resolve().parents[1] / "data/models/mini-sentences"
 PARTS = {"novels": 14_000, "textbooks": 14_000, "speeches": 6_000}

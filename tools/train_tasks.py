@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 import bertbook as bb
-from bertbook.finetuning import Options
-from bertbook.repeats import mark_finds, teach_to_find
+from bertbook.cli.finetuning import head_for
+from bertbook.finetuning.finetune import Options
+from bertbook.pretraining.attention_init import mark_finds, teach_to_find
 from bertbook.runtime import keras
-from bertbook.sentences import split_sentences
-from bertbook.task_commands import head_for
+from bertbook.text.sentences import split_sentences
 
 PAIRED, QUESTIONED = ("text", "text_pair"), ("question", "context")
 LESSON = 4_000  # pairs on which the first head is taught
@@ -197,8 +197,9 @@ def write_card(name, plan, facts):
         "## Recipe",
         "Before the training one head of the first layer was taught on "
         f"{LESSON:,} of the pairs to look for its piece in the other text, "
-        "and to mark where it finds it (`bertbook.repeats`); `mini` had none "
-        "that compares texts.",
+        "and to mark where it finds it "
+        "(`bertbook.pretraining.attention_init`); `mini` had none that "
+        "compares texts.",
         *(
             []
             if plan.longest is None

@@ -15,9 +15,13 @@ import textwrap
 from pathlib import Path
 
 import bertbook as bb
-from bertbook.translation import columns_of, score, translate
-from bertbook.translation_recipe import SMALL, Recipe, Reporting
-from bertbook.translation_runs import train_translation
+from bertbook.translation.train import (
+    SMALL,
+    Recipe,
+    Reporting,
+    train_translation,
+)
+from bertbook.translation.translate import columns_of, score, translate
 
 TARGET = Path(__file__).resolve().parents[1] / "data" / "models" / "en-es"
 RECIPE = Recipe(

@@ -6,8 +6,8 @@ Run by `make test-peers`, in an environment with PyTorch and transformers.
 import numpy as np
 import pytest
 
-from bertbook.decoder import CausalLM
-from bertbook.generation import beam_search, greedy
+from bertbook.decoder.causal_lm import CausalLM
+from bertbook.decoder.generate import beam_search, greedy
 from tests.decoders import write_gpt2
 from tests.models import largest_difference, to_numpy
 from tests.reference import drawn

@@ -14,12 +14,12 @@ import pytest
 import safetensors.numpy
 
 import bertbook as bb
-from bertbook.finetuning import Options, task_of
-from bertbook.labels import names_of_tags
-from bertbook.optimization import WarmupLinearDecay, make_optimizer
-from bertbook.rows import steps
+from bertbook.batches.rows import steps
+from bertbook.finetuning.finetune import Options, task_of
 from bertbook.runtime import keras
-from bertbook.tasks import Settings
+from bertbook.tasks.base import Settings
+from bertbook.tasks.labels import names_of_tags
+from bertbook.training.optimizers import WarmupLinearDecay, make_optimizer
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")

@@ -4,10 +4,10 @@ import zlib
 
 import numpy as np
 
-from bertbook.causal_config import CausalLMConfig
 from bertbook.config import BertConfig
-from bertbook.decoder_names import causal_names, causal_shapes
-from bertbook.names import (
+from bertbook.decoder.config import CausalLMConfig
+from bertbook.decoder.weights import causal_names, causal_shapes
+from bertbook.weights.names import (
     encoder_names,
     encoder_shapes,
     head_names,

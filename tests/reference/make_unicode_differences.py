@@ -17,7 +17,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import PreTokenizedString, normalizers, pre_tokenizers
 
-from bertbook import wordpiece
+from bertbook.text import wordpiece
 
 LIST = Path(__file__).with_name("unicode_differences.json")
 CASES = {"uncased": True, "cased": False}

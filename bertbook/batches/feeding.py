@@ -1,0 +1,138 @@
+"""From examples to what `fit` takes, one step or a part of one at a time.
+
+Differences: Google's code divides the loss of a batch by its slots inside the
+model; here the weights hold the division, so that the parts of a step, or the
+devices that share one, give the gradients of the whole.
+"""
+
+import itertools
+
+import numpy as np
+
+from bertbook.batches.batching import to_fit
+from bertbook.runtime import keras
+
+POSITIONS_KEPT = 1_000  # far more steps than `fit` reads ahead
+
+
+def with_weights(batch):
+    """Adds the labels and weights of the next sentence where they are missing.
+
+    Args:
+        batch: A batch of examples, pairs or single texts.
+
+    Returns:
+        The batch with `next_sentence_labels` and `next_sentence_weights`,
+        `(B,)`: weight 1 for a pair, 0 for a single text.
+    """
+    if "next_sentence_weights" in batch:
+        return batch
+    is_pair = "next_sentence_labels" in batch
+    rows = len(batch["input_ids"])
+    labels = batch.get("next_sentence_labels", np.zeros(rows, "int32"))
+    return batch | {
+        "next_sentence_labels": labels,
+        "next_sentence_weights": np.full(rows, is_pair, "float32"),
+    }
+
+
+def pad_rows(batch, rows):
+    """Fills a batch up with copies of its first row that count for nothing.
+
+    Args:
+        batch: A batch of at most `rows` rows, with the weights of every task.
+        rows: B of the result.
+    """
+    missing = rows - len(batch["input_ids"])
+    if missing <= 0:
+        return batch
+    padded = {}
+    for name, array in batch.items():
+        copies = np.repeat(array[:1], missing, axis=0)
+        if name.endswith("_weights"):
+            copies = np.zeros_like(copies)
+        padded[name] = np.concatenate([array, copies])
+    return padded
+
+
+def to_steps(batch, parts=1):
+    """Yields the parts of a batch as `fit` takes them, `(x, y, weights)`.
+
+    The weights of each task sum to the number of parts, over all of them: a
+    loss that is a weighted sum, and the mean of the gradients over the parts,
+    then give the mean over all slots of the whole batch.
+
+    Args:
+        batch: A batch with the weights of every task; its rows split evenly.
+        parts: Number of parts.
+    """
+    x, y, weights = to_fit(batch)
+    weights = {
+        name: (array * (parts / max(array.sum(), 1.0))).astype("float32")
+        for name, array in weights.items()
+    }
+    rows = len(batch["input_ids"]) // parts
+    for start in range(0, rows * parts, rows):
+        part = slice(start, start + rows)
+        yield tuple(
+            {name: array[part] for name, array in arrays.items()}
+            for arrays in (x, y, weights)
+        )
+
+
+def feed_fit(batches):
+    """Returns batches of several lengths in a form that `fit` takes.
+
+    Keras on TensorFlow holds every batch against the first two; a data set
+    that says which sizes vary does without.
+
+    Args:
+        batches: A generator of `(x, y, sample_weight)`.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return batches
+    import tensorflow as tf
+
+    first = next(batches)
+    signature = keras.tree.map_structure(
+        lambda a: tf.TensorSpec([None] * a.ndim, tf.as_dtype(a.dtype)), first
+    )
+    return tf.data.Dataset.from_generator(
+        lambda: itertools.chain([first], batches), output_signature=signature
+    ).prefetch(2)
+
+
+class Feed:
+    """Batches for `fit`, and where the stream stands after each step.
+
+    `fit` may read ahead, so the place is kept by the number of the step.
+
+    Args:
+        stream: An `ExampleStream`.
+        batch_size: Rows a step.
+        done: Steps done.
+        position: Where the stream stands after them.
+        parts: Parts that a step is computed in.
+        devices: Devices that share each part; rows of weight 0 fill up what
+            does not split evenly.
+    """
+
+    def __init__(self, stream, batch_size, done, position, parts=1, devices=1):
+        self.stream = stream
+        self.batch_size = batch_size
+        self.done = done
+        self.positions = {done: position}
+        self.parts = parts
+        self.rows = -(-batch_size // (parts * devices)) * parts * devices
+
+    def batches(self):
+        """Yields `(x, y, sample_weight)` without end."""
+        start = self.positions[self.done]
+        numbered = enumerate(
+            self.stream.batches(self.batch_size, start), self.done + 1
+        )
+        for step, (batch, position) in numbered:
+            self.positions[step] = position
+            self.positions.pop(step - POSITIONS_KEPT, None)
+            batch = pad_rows(with_weights(batch), self.rows)
+            yield from to_steps(batch, self.parts)

@@ -1,0 +1,224 @@
+"""Rows of ids with what is to be learned, and the batches cut out of them.
+
+Rows of similar length go into one batch, so that little is padded.
+
+Differences: Google's code pads every row to one length. The order of rows is
+drawn anew for each epoch, as there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bertbook.batches.batching import bucket_length, bucketed
+from bertbook.runtime import keras
+
+GROUPS = 50  # batches that are sorted by length together
+LEAST_GROUPS = 4  # in an epoch: else a small set would be sorted as a whole
+
+
+@dataclass
+class Rows:
+    """Rows of different length, in the order of the data.
+
+    Attributes:
+        input_ids: A list of ids for each text, R of them; with choices R * C,
+            those of a row one after the other.
+        token_type_ids: The same for the segments.
+        choices: C texts a row; None where a row is one text.
+        targets: By name of output what is to be learned, a value or an array
+            for each row; the name "" where there is one output.
+        weights: For tokens that count in the loss, an array of 0 and 1 for
+            each row; None where each row counts once.
+        pad_token_id: What `input_ids` are padded with.
+    """
+
+    input_ids: list[Any]
+    token_type_ids: list[Any]
+    choices: int | None = None
+    targets: dict[str, Sequence] = field(default_factory=dict)
+    weights: Sequence | None = None
+    pad_token_id: int = 0
+
+    def __len__(self) -> int:
+        return len(self.input_ids) // (self.choices or 1)
+
+    def lengths(self) -> np.ndarray:
+        """Returns the length of the longest text of each row, `(R,)`."""
+        lengths = np.array([len(ids) for ids in self.input_ids])
+        return lengths.reshape(len(self), -1).max(axis=1)
+
+    def inputs(
+        self, numbers: Sequence[int], length: int, batch_size: int
+    ) -> dict[str, np.ndarray]:
+        """Cuts a batch of a fixed shape out, without what is to be learned.
+
+        Args:
+            numbers: The rows to take, at most `batch_size`.
+            length: S, at least that of the longest row.
+            batch_size: B. Missing rows are copies of the first.
+
+        Returns:
+            `input_ids`, `token_type_ids` and `attention_mask`, `(B, S)` or
+            `(B, C, S)` int32.
+        """
+        texts = self._texts(numbers, batch_size)
+        choices = () if self.choices is None else (self.choices,)
+        shape = (batch_size, *choices, length)
+        columns = {
+            "input_ids": (
+                [self.input_ids[i] for i in texts],
+                self.pad_token_id,
+            ),
+            "token_type_ids": ([self.token_type_ids[i] for i in texts], 0),
+            "attention_mask": (
+                [[1] * len(self.input_ids[i]) for i in texts],
+                0,
+            ),
+        }
+        return {
+            name: stack_rows(rows, fill, length=length).reshape(shape)
+            for name, (rows, fill) in columns.items()
+        }
+
+    def step(
+        self, numbers: Sequence[int], length: int, batch_size: int
+    ) -> tuple[dict, Any, Any]:
+        """Cuts a batch out as `fit` takes it, `(x, y, sample_weight)`.
+
+        The weights sum to 1 for one output, and to one half each for two, so
+        that a loss that is a weighted sum is the mean over what counts.
+        """
+        real = len(numbers)
+        numbers = [*numbers, *[numbers[0]] * (batch_size - real)]
+        y, weights = {}, {}
+        for name, column in self.targets.items():
+            rows = [column[i] for i in numbers]
+            if self.weights is None:
+                weight = (np.arange(batch_size) < real) / real
+                y[name] = np.array(rows)  # (B,), or (B, K)
+            else:
+                weight = stack_rows(
+                    [self.weights[i] for i in numbers], length=length
+                )
+                weight[real:] = 0
+                weight = weight / max(weight.sum(), 1)
+                y[name] = stack_rows(rows, length=length)
+            weights[name] = (weight / len(self.targets)).astype("float32")
+        x = self.inputs(numbers, length, batch_size)
+        if list(y) == [""]:
+            return x, y[""], weights[""]
+        return x, y, weights
+
+    def _texts(self, numbers: Sequence[int], batch_size: int) -> list[int]:
+        """Returns the numbers of the texts of some rows, filled up."""
+        filled = [*numbers, *[numbers[0]] * (batch_size - len(numbers))]
+        count = self.choices or 1
+        return [i * count + j for i in filled for j in range(count)]
+
+
+def draw_batches(
+    lengths: np.ndarray, batch_size: int, limit: int, seed: Sequence[int]
+) -> list[tuple[np.ndarray, int]]:
+    """Deals the rows of one epoch into batches of similar length.
+
+    The rows are shuffled; those of some batches are sorted by length and cut;
+    then the batches are shuffled.
+
+    Args:
+        lengths: Number of tokens of each row.
+        batch_size: Rows a batch; one batch may hold fewer.
+        limit: The longest length that the model takes.
+        seed: Seed of the order; the same seed gives the same batches.
+
+    Returns:
+        The numbers of the rows of each batch, and its length.
+    """
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(lengths))
+    groups = max(1, min(GROUPS, len(order) // (LEAST_GROUPS * batch_size)))
+    batches = []
+    for start in range(0, len(order), groups * batch_size):
+        part = order[start : start + groups * batch_size]
+        part = part[np.argsort(lengths[part], kind="stable")]
+        for first in range(0, len(part), batch_size):
+            rows = part[first : first + batch_size]
+            batches.append((rows, bucket_length(int(lengths[rows[-1]]), limit)))
+    return [batches[i] for i in random.permutation(len(batches))]
+
+
+def steps(
+    rows: Rows, batch_size: int, limit: int, seed: int, done: int = 0
+) -> Iterator[tuple[dict, Any, Any]]:
+    """Yields batches for `fit` without end, from a step on.
+
+    Args:
+        rows: What is to be learned from.
+        batch_size: Rows a step.
+        limit: The longest length that the model takes.
+        seed: Seed of the order.
+        done: Steps done before.
+    """
+    lengths = rows.lengths()
+    epoch, skipped = divmod(done, -(-len(rows) // batch_size))
+    while True:
+        batches = draw_batches(lengths, batch_size, limit, (seed, epoch))
+        for numbers, length in batches[skipped:]:
+            yield rows.step(numbers.tolist(), length, batch_size)
+        epoch, skipped = epoch + 1, 0
+
+
+def compute(model: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
+    """Runs a model over rows, those of similar length together.
+
+    Args:
+        model: The model.
+        rows: The rows.
+        batch_size: Rows computed at a time.
+
+    Returns:
+        The output for each row, in their order: an array, or a dict of them.
+        What belongs to padding is still there.
+    """
+    found: list[Any] = [None] * len(rows)
+    limit = model.config.max_position_embeddings
+    size = min(batch_size, len(rows))
+    lengths = rows.lengths().tolist()
+    for numbers, length in bucketed(lengths, batch_size, limit):
+        batch = rows.inputs(numbers.tolist(), length, size)
+        outputs = model.compute_on_batch(batch)
+        for place, number in enumerate(numbers):
+            found[number] = keras.tree.map_structure(
+                lambda array, place=place: np.asarray(array[place], "float32"),
+                outputs,
+            )
+    return found
+
+
+def stack_rows(
+    rows: Sequence[Sequence],
+    fill: int = 0,
+    dtype="int32",
+    length: int | None = None,
+):
+    """Pads rows at the right to a length, the longest if none, `(B, S)`.
+
+    Raises:
+        ValueError: There is no row, or one is longer than `length`.
+    """
+    if not len(rows):
+        raise ValueError("`rows` must hold at least one row. Received: none.")
+    longest = max(map(len, rows))
+    if length is not None and longest > length:
+        raise ValueError(
+            f"`length` must hold every row. Received: {length}, and a row of "
+            f"{longest}."
+        )
+    stacked = np.full(
+        (len(rows), longest if length is None else length), fill, dtype
+    )
+    for padded, row in zip(stacked, rows, strict=True):
+        padded[: len(row)] = row
+    return stacked

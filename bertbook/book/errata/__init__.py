@@ -1,0 +1,4 @@
+"""The errata of the book's sources, each computed.
+
+Read `erratum` first, then `register`.
+"""

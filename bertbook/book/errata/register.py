@@ -1,0 +1,115 @@
+"""Where five texts on BERT simplify or slip, and what is right.
+
+Each entry stands with its check in one of the modules of `SUBJECTS`.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from bertbook.book.errata import (
+    attention,
+    block,
+    decoder,
+    history,
+    positions,
+    sizes,
+    tokens,
+    training,
+)
+from bertbook.book.errata.erratum import Erratum
+from bertbook.book.listing import Listing
+from bertbook.book.references import cite
+
+SUBJECTS = {
+    "tokens": tokens,
+    "positions": positions,
+    "attention": attention,
+    "block": block,
+    "sizes": sizes,
+    "training": training,
+    "decoder": decoder,
+    "history": history,
+}
+COLUMNS = "no.", "source", "says", "what is right", "computed", "chapter"
+GUIDES = "Guides to Keras, of that time"  # an entry that is of no text
+
+
+class Result(NamedTuple):
+    """What the check of an erratum found.
+
+    Attributes:
+        erratum: The entry.
+        found: The value that was computed; None where there is no check, or
+            where what it needs is not installed.
+        holds: Whether that is what is right, and not what the text says; None
+            where nothing was computed.
+    """
+
+    erratum: Erratum
+    found: Any
+    holds: bool | None
+
+
+def of_subject(subject: str) -> list[Erratum]:
+    """Returns the entries of a subject, in the order of their numbers.
+
+    Raises:
+        ValueError: There is no such subject.
+    """
+    if subject not in SUBJECTS:
+        raise ValueError(
+            f"`subject` must be one of {', '.join(SUBJECTS)}. "
+            f"Received: {subject!r}."
+        )
+    module = SUBJECTS[subject]
+    found = [
+        member.erratum
+        for member in vars(module).values()
+        if hasattr(member, "erratum")
+    ]
+    found += getattr(module, "NOTED", ())
+    return sorted(found, key=lambda erratum: erratum.number)
+
+
+def every() -> list[Erratum]:
+    """Returns all entries, in the order of their numbers."""
+    found = [entry for subject in SUBJECTS for entry in of_subject(subject)]
+    return sorted(found, key=lambda erratum: erratum.number)
+
+
+def run(entries: Iterable[Erratum]) -> list[Result]:
+    """Runs the check of each entry that has one."""
+    return [run_one(erratum) for erratum in entries]
+
+
+def run_one(erratum: Erratum) -> Result:
+    """Runs the check of one entry, if it has one."""
+    found = erratum.check() if erratum.check else None
+    holds = None if found is None else erratum.holds(found)
+    return Result(erratum, found, holds)
+
+
+def listing(results: Iterable[Result]) -> Listing:
+    """Returns what was found as a table, a row for each entry."""
+    return Listing(COLUMNS, [row(result) for result in results])
+
+
+def row(result: Result) -> tuple[str, ...]:
+    """Returns the cells of one entry.
+
+    A check that fails is marked; one that could not run says so.
+    """
+    erratum, found, holds = result
+    said = "not installed here" if erratum.check else ""
+    if found is not None:
+        said = erratum.shown(found) + ("" if holds else " (FAILS)")
+    return (
+        str(erratum.number),
+        "; ".join(map(cite, erratum.sources)) or GUIDES,
+        erratum.says,
+        erratum.right,
+        said,
+        erratum.chapter,
+    )

@@ -1,0 +1,4 @@
+"""The commands of `python -m bertbook`.
+
+Read `main` first.
+"""

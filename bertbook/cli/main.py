@@ -1,0 +1,174 @@
+"""The commands of `python -m bertbook`.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+import argparse
+import itertools
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bertbook import locations, runtime
+from bertbook.cli import finetuning, translation
+from bertbook.pretraining import corpus, examples, masking
+from bertbook.text.tokenizer import Tokenizer
+
+READER_GONE = 141  # as a shell says it: 128, and 13 for SIGPIPE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns 0, or 2 after an error of the user.
+
+    Returns `READER_GONE` where what reads the output has gone.
+
+    Args:
+        arguments: The words after `python -m bertbook`.
+    """
+    options = build_parser().parse_args(arguments)
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # as by `| head`: nobody reads any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    except (ValueError, KeyError, OSError, ImportError) as error:
+        text = error.args[0] if isinstance(error, KeyError) else error
+        print(f"bertbook: {text}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
+    parser = argparse.ArgumentParser(prog="python -m bertbook")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    info = commands.add_parser("info", help="print what runs here")
+    info.set_defaults(run=print_info)
+    convert = commands.add_parser(
+        "convert", help="write a model of any layout as Hugging Face's"
+    )
+    convert.add_argument("source", help=locations.FORMS)
+    convert.add_argument("--out", required=True, help="the folder to write")
+    convert.set_defaults(run=convert_model)
+    add_pretrain(commands)
+    finetuning.add_commands(commands)
+    translation.add_commands(commands)
+    return parser
+
+
+def add_pretrain(commands) -> None:
+    """Adds the command that pre-trains a model."""
+    parser = commands.add_parser(
+        "pretrain", help="train a BERT on text files, or go on with it"
+    )
+    parser.set_defaults(run=pretrain_model)
+    add = parser.add_argument
+    add("--corpus", required=True, nargs="+", help="text files")
+    add("--out", required=True, help="the folder of the run")
+    add("--size", default="tiny", help="a published size, or a config.json")
+    add("--start", help="a folder with weights to start from, instead of size")
+    add("--steps", type=int, required=True, help="updates of the weights")
+    add("--batch-size", type=int, default=64, help="rows an update")
+    add("--seed", type=int, default=0, help="seed of everything")
+    add("--checkpoint-steps", type=int, default=500)
+    add("--evaluation-steps", type=int, default=500)
+    add("--log-steps", type=int, default=50)
+    vocabulary = parser.add_mutually_exclusive_group()
+    vocabulary.add_argument("--tokenizer", default="mini", help="name, folder")
+    vocabulary.add_argument("--vocab-size", type=int, help="train one so large")
+    add("--max-length", type=int, default=128, help="tokens a row")
+    add("--learning-rate", type=float, default=1e-3, help="the peak")
+    add("--warmup", type=float, default=0.1, help="share of the steps")
+    add("--mask-rate", type=float, default=0.15, help="share of the tokens")
+    add("--mask-unit", choices=masking.UNITS, default="token")
+    add("--no-next-sentence", action="store_true", help="single texts")
+    add("--held-out", type=float, default=0.01, help="share of the documents")
+    add("--accumulation", type=int, default=1, help="parts of an update")
+    add(
+        "--dtype",
+        default="float32",
+        help="or mixed_bfloat16, mixed_float16; auto takes what is fast here",
+    )
+    add("--workers", type=int, default=0, help="processes that make examples")
+    add("--data-parallel", action="store_true", help="use every device (JAX)")
+    add("--tensorboard", action="store_true", help="write its logs too")
+
+
+def pretrain_model(options) -> None:
+    """Pre-trains a model, or goes on with a run that stopped."""
+    from bertbook.config import BertConfig
+    from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
+
+    size = options.start or options.size
+    if size.endswith(".json"):
+        size = BertConfig.from_json(size)
+    pretrain(
+        options.corpus,
+        options.out,
+        Recipe(
+            steps=options.steps,
+            batch_size=options.batch_size,
+            learning_rate=options.learning_rate,
+            warmup=options.warmup,
+            accumulation=options.accumulation,
+            dtype=options.dtype,
+            seed=options.seed,
+        ),
+        model=size,
+        tokenizer=choose_tokenizer(options),
+        examples=examples.ExampleSettings(
+            max_length=options.max_length,
+            next_sentence=not options.no_next_sentence,
+            masking=masking.Masking(
+                rate=options.mask_rate, unit=options.mask_unit
+            ),
+        ),
+        held_out=options.held_out,
+        workers=options.workers,
+        data_parallel=options.data_parallel,
+        reporting=Reporting(
+            log_steps=options.log_steps,
+            evaluation_steps=options.evaluation_steps,
+            checkpoint_steps=options.checkpoint_steps,
+            tensorboard=options.tensorboard,
+        ),
+    )
+    print(f"written: {options.out}")
+
+
+def choose_tokenizer(options):
+    """Returns the tokenizer by name, or trains one on the corpus, once."""
+    if options.vocab_size is None:
+        return Tokenizer.from_pretrained(options.tokenizer)
+    folder = Path(options.out) / "tokenizer"
+    if not (folder / "tokenizer_config.json").is_file():  # written last
+        lines = itertools.chain.from_iterable(
+            corpus.read_documents(options.corpus)
+        )
+        Tokenizer.train(lines, options.vocab_size).save_pretrained(folder)
+    tokenizer = Tokenizer.from_pretrained(folder)
+    if len(tokenizer) > options.vocab_size:
+        raise ValueError(
+            f"`--vocab-size` must be that of the run in {options.out}, "
+            f"{len(tokenizer)}. Received: {options.vocab_size}."
+        )
+    return tokenizer
+
+
+def print_info(options) -> None:
+    """Prints versions, backend, device and what ships."""
+    for name, value in runtime.describe().items():
+        print(f"{name}: {value}")
+    print(f"shipped models: {', '.join(locations.shipped_models())}")
+
+
+def convert_model(options) -> None:
+    """Reads a model of any layout and writes it in Hugging Face's."""
+    from bertbook.model.encoder import BertEncoder
+
+    encoder = BertEncoder.from_pretrained(options.source)
+    print(encoder.load_report)
+    encoder.save_pretrained(options.out)
+    print(f"written: {options.out}")

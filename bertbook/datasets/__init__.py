@@ -1,0 +1,4 @@
+"""Published and shipped data sets as columns.
+
+Read `load` first, then `catalog`.
+"""

@@ -1,0 +1,165 @@
+"""Data sets by name: what ships, what is on this machine, what is downloaded.
+
+A set comes as a dict of columns, lists of equal length, whatever its official
+file calls them. Labels are what that file holds: names are strings (`sorted`
+gives `id2label`), numbers are integers, scores are floats.
+
+Differences: none. The sets are those of Devlin et al. (2019), section 4 and
+appendix B, with WNUT-17, English sentences in Spanish, and the samples that
+were written for the book.
+"""
+
+import difflib
+import os
+from pathlib import Path
+
+from bertbook.datasets.catalog import SETS, DataSet
+from bertbook.datasets.download import ADVICE, cache_folder, downloads_of, fetch
+from bertbook.files import Columns, DataFile
+from bertbook.locations import data_folder
+
+
+def load_dataset(
+    name: str, split: str = "dev", data_dir: str | Path | None = None
+) -> Columns:
+    """Loads a split of a data set as a dict of columns.
+
+    Sets and their columns, lists of equal length:
+
+    - `sst2`, `cola`, `opinions`: `text`, `label` (0 or 1; 1 is positive,
+      acceptable, good).
+    - `mrpc`, `qqp`: `text`, `text_pair`, `label` (1: the same meaning).
+    - `rte`, `qnli`, `mnli`, `pairs`: `text`, `text_pair`, `label` (names, such
+      as "entailment"). `qnli` has the question as `text`.
+    - `stsb`: `text`, `text_pair`, `label` (floats from 0 to 5).
+    - `swag`, `choices`: `text`, `choices` (four strings each), `label` (the
+      number of the right one).
+    - `squad`, `squad_v2`, `questions`: `id`, `question`, `context`, `answers`
+      (lists of {`text`, `answer_start`}; empty where there is no answer).
+    - `conll2003`, `wnut17`, `tags`, `notes`: `tokens`, `tags` (lists of
+      strings, BIO).
+    - `spa_eng`, `translation`: `source`, `target` (an English sentence, and
+      the same in Spanish, which is what is to be learned).
+
+    `opinions`, `pairs`, `choices`, `questions`, `tags`, `notes` and
+    `translation` ship with the package. The others are read from `data_dir`
+    alone where it is given; else from the folder that the environment variable
+    BERTBOOK_DATA names, else from the cache, into which they are downloaded
+    once.
+
+    Args:
+        name: A name from the list above.
+        split: "train" or "dev"; `mnli` has "dev_matched" ("dev" is the same)
+            and "dev_mismatched"; `conll2003`, `wnut17` and `spa_eng` have
+            "test". The labels of the other test sets are not published.
+        data_dir: A folder with the official files, packed or not, or with
+            `NAME/SPLIT` files, such as `sst2/dev.tsv.xz`.
+
+    Raises:
+        ValueError: `name` or `split` is unknown, a file is damaged, or a
+            download is not the published file.
+        FileNotFoundError: The files are not there and cannot be downloaded;
+            the message says where to get them.
+        ConnectionError: A download broke off.
+
+    >>> data = load_dataset("opinions", "train")
+    >>> sorted(data), len(data["text"]), data["label"][:3]
+    (['label', 'text'], 400, [1, 1, 1])
+    """
+    file = find_dataset(name, split, data_dir)
+    return SETS[name].read(file, split)
+
+
+def find_dataset(
+    name: str, split: str = "dev", data_dir: str | Path | None = None
+) -> DataFile:
+    """Returns the file that `load_dataset` reads, downloaded where needed.
+
+    The arguments and errors are those of `load_dataset`.
+    """
+    known = SETS[_check_name(name)]
+    if split not in list(known.files):
+        raise ValueError(
+            f"`split` of {name!r} must be one of {', '.join(known.files)}. "
+            f"Received: {split!r}."
+        )
+    folder = _given_folder(known, data_dir)
+    if folder is not None:
+        file = _search(known, split, folder)
+        if file is not None:
+            return file
+        if data_dir is not None or known.ships:
+            raise _missing(name, split, folder)
+    downloads = downloads_of(name, split)
+    if not downloads:
+        raise _missing(name, split, folder)
+    for download in downloads:
+        try:
+            fetch(download)
+        except ConnectionError as error:
+            raise ConnectionError(f"{error} {_advice(name, split)}") from error
+    file = _search(known, split, cache_folder())
+    if file is None:  # an archive without its files
+        raise _missing(name, split, cache_folder())
+    return file
+
+
+def _check_name(name: str) -> str:
+    """Returns the name of a set; offers the nearest for one that is none."""
+    if name in list(SETS):
+        return name
+    asked = "" if name is None else str(name).lower()  # "none" is near "notes"
+    near = difflib.get_close_matches(asked, SETS, n=3)
+    offer = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise ValueError(
+        f"`name` must be one of {', '.join(SETS)}.{offer} Received: {name!r}."
+    )
+
+
+def _given_folder(known: DataSet, data_dir: str | Path | None) -> Path | None:
+    """Returns the folder that is to be looked into first, if there is one."""
+    if data_dir is None and known.ships:
+        return data_folder() / "samples"
+    word, value = "data_dir", data_dir
+    if data_dir is None:
+        word, value = "BERTBOOK_DATA", os.environ.get("BERTBOOK_DATA") or None
+    if value is None:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"`{word}` must be a folder. Received: {str(value)!r}."
+        )
+    return folder
+
+
+def _search(known: DataSet, split: str, folder: Path) -> DataFile | None:
+    """Returns the first file of a split that is below a folder."""
+    for place, member in known.places(split):
+        file = DataFile(folder / place, member)
+        if file.is_there():
+            return file
+    return None
+
+
+def _missing(name: str, split: str, folder: Path | None) -> FileNotFoundError:
+    """Returns the error for a set that is nowhere."""
+    looked = "" if folder is None else f" It is not in {folder}."
+    return FileNotFoundError(
+        f"The split {split!r} of {name!r} is missing.{looked} "
+        f"{_advice(name, split)}"
+    )
+
+
+def _advice(name: str, split: str) -> str:
+    """Returns what is read, and where it is to be had."""
+    known = SETS[name]
+    places = ", ".join([*known.files[split], *known.archives])
+    advice = (
+        "Below `data_dir`, or the folder that BERTBOOK_DATA names, any of "
+        f"these is read, packed as .xz or .gz too: {places}."
+    )
+    urls = [download.url for download in downloads_of(name, split)]
+    if urls:
+        return f"{advice} Published at {' and '.join(urls)}."
+    return f"{advice} {ADVICE.get(name, '')}".rstrip()

@@ -1,0 +1,326 @@
+"""Readers of data files: GLUE's and SWAG's tables, SQuAD's JSON, CoNLL's tags.
+
+A reader gives a dict of columns, lists of equal length, and names the file and
+the line or the question where something is wrong.
+
+Differences: a tag `I-X` that continues no entity of type X begins one and is
+read as `B-X`, as the official scorer counts it. So CoNLL-2003 comes out the
+same whether a file has the older tags (IOB1), as the official one, or the newer
+(IOB2, or BIO).
+"""
+
+import contextlib
+import csv
+import itertools
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from bertbook.files import Columns, DataFile
+from bertbook.text.bio import repair_bio
+
+SCORES = (0.0, 5.0)  # of STS-B
+
+
+def read_table(
+    file: DataFile,
+    columns: Mapping[str, Sequence[str]],
+    labels: Sequence[str] | int | None,
+    header: Sequence[str] | None = None,
+    skip_damaged: bool = False,
+    filled: bool = False,
+) -> Columns:
+    """Reads a table whose columns are separated by tabs, as GLUE has them.
+
+    Nothing is quoted or escaped. Spaces around a text are left out, and so are
+    lines without text.
+
+    Args:
+        file: The table.
+        columns: Our names, and for each the names that a file may give it.
+        labels: What `label` may hold: these names, the integers below a
+            number, or, for None, a score from 0 to 5.
+        header: The columns of a file that may come without a first line of
+            names; None where that line is always there.
+        skip_damaged: Whether lines of another width are left out, with a
+            warning that names them, instead of being an error.
+        filled: Whether every text must hold something.
+
+    Raises:
+        ValueError: A column is missing, a line has another number of columns
+            than the first, a label is not one of `labels`, a text is empty
+            that must not be, or there are no rows. The file and the line are
+            named.
+    """
+    lines = (line.rstrip("\r\n") for line in file.lines())
+    rows: Iterator[tuple[int, list[str]]]
+    rows = ((n, x.split("\t")) for n, x in enumerate(lines, 1) if x.strip())
+    first = next(rows, (1, []))
+    names = [name.strip() for name in first[1]]
+    if header is not None and names != list(header):
+        names, rows = list(header), itertools.chain([first], rows)
+    places = {ours: _place(file, names, columns[ours]) for ours in columns}
+    table: Columns = {ours: [] for ours in columns}
+    damaged = []
+    for number, fields in rows:
+        if len(fields) != len(names):
+            if not skip_damaged:
+                refuse_width(file, number, len(names), len(fields))
+            damaged.append(number)
+            continue
+        for ours, place in places.items():
+            value = fields[place].strip()
+            if filled and not value:
+                _refuse_empty(file, number, ours)
+            known = ours == "label"
+            table[ours].append(
+                _label(file, number, value, labels) if known else value
+            )
+    if damaged:
+        warnings.warn(
+            f"{file}: {len(damaged)} damaged lines without {len(names)} "
+            f"columns were left out: {', '.join(map(str, damaged[:20]))}"
+            f"{', ...' if len(damaged) > 20 else ''}.",
+            stacklevel=4,
+        )
+    return checked_columns(file, table)
+
+
+def read_choices(file: DataFile) -> Columns:
+    """Reads beginnings with four endings from CSV, as SWAG has them.
+
+    Returns:
+        `text`, the first sentence; `choices`, four strings for each, what may
+        follow: the beginning of the second sentence with an ending; and
+        `label`, the number of the right one.
+
+    Raises:
+        ValueError: A column is missing, a line has another number of columns,
+            a label is not 0, 1, 2 or 3, or there are no rows. The file and the
+            line are named.
+    """
+    reader = csv.reader(file.lines(), strict=True)
+    table: Columns = {"text": [], "choices": [], "label": []}
+    try:
+        names = next(reader)
+        wanted = ("sent1", "sent2", *(f"ending{i}" for i in range(4)), "label")
+        places = [_place(file, names, [name]) for name in wanted]
+        for row in reader:
+            if not row:  # an empty line
+                continue
+            number = reader.line_num
+            if len(row) != len(names):
+                refuse_width(file, number, len(names), len(row))
+            text, begun, *endings, label = (row[i].strip() for i in places)
+            table["text"].append(text)
+            table["choices"].append([f"{begun} {x}".strip() for x in endings])
+            table["label"].append(_label(file, number, label, 4))
+    except csv.Error as error:
+        raise ValueError(f"{file}, line {reader.line_num}: {error}.") from error
+    return checked_columns(file, table)
+
+
+def _place(file: DataFile, names: list[str], theirs: Sequence[str]) -> int:
+    """Returns where the first of some names stands among the columns."""
+    for name in theirs:
+        if name in names:
+            return names.index(name)
+    raise ValueError(
+        f"{file} must have a column `{'` or `'.join(theirs)}`. Received: "
+        f"{', '.join(names)}."
+    )
+
+
+def _refuse_empty(file: DataFile, number: int, ours: str) -> None:
+    """Says that a line has no text in a column."""
+    raise ValueError(
+        f"{file}, line {number}: `{ours}` must hold a text. Received: ''."
+    )
+
+
+def _label(
+    file: DataFile,
+    number: int,
+    value: str,
+    labels: Sequence[str] | int | None,
+) -> str | int | float:
+    """Returns the label of a row: a name, an integer or a score."""
+    if labels is None:
+        with contextlib.suppress(ValueError):
+            if SCORES[0] <= float(value) <= SCORES[1]:  # NaN is not
+                return float(value)
+        rule = f"a score must be from {SCORES[0]:g} to {SCORES[1]:g}"
+    elif isinstance(labels, int):
+        if value in map(str, range(labels)):
+            return int(value)
+        rule = f"a label must be one of 0 to {labels - 1}"
+    else:
+        if value in labels:
+            return value
+        rule = f"a label must be one of {', '.join(labels)}"
+    raise ValueError(f"{file}, line {number}: {rule}. Received: {value!r}.")
+
+
+JSON_NAMES = {list: "a list", str: "a string", int: "an integer"}
+
+
+def read_questions(file: DataFile, unanswerable: bool = False) -> Columns:
+    """Reads questions about passages from JSON, as SQuAD has them.
+
+    No character of a context is touched: `answer_start` counts them.
+
+    Args:
+        file: The JSON file.
+        unanswerable: Whether a question may have no answer, as in SQuAD 2.0.
+
+    Returns:
+        `id`, `question`, `context` and `answers`; the answers of a question
+        are a list of {`text`, `answer_start`}, empty where there is none.
+
+    Raises:
+        ValueError: The file is not JSON, a part is missing, an answer is not
+            in the context where it should be, an id stands twice, or there are
+            no questions. The question is named by its id.
+    """
+    try:
+        values = json.loads("".join(file.lines()))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{file} is not valid JSON: {error}.") from error
+    table: Columns = {"id": [], "question": [], "context": [], "answers": []}
+    for article in _part(file, values, "data", list, "the file"):
+        where = f"article {_shown(article, 'title')}"
+        for passage in _part(file, article, "paragraphs", list, where):
+            context = _part(file, passage, "context", str, where)
+            for one in _part(file, passage, "qas", list, where):
+                name = _part(file, one, "id", str, where)
+                where_one = f"question {name!r}"
+                text = _part(file, one, "question", str, where_one)
+                answers = _answers(file, one, context, unanswerable)
+                row = (name, text, context, answers)
+                for column, value in zip(table.values(), row, strict=True):
+                    column.append(value)
+    twice = [x for x, n in Counter(table["id"]).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"{file}: the `id` of a question must be its own. Received: "
+            f"{twice[0]!r} twice."
+        )
+    return checked_columns(file, table)
+
+
+def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
+    """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
+
+    The first column is the token, the last its tag; tabs separate them, or
+    spaces. A line without text ends a sentence; `-DOCSTART-` is none.
+
+    Args:
+        file: The column file.
+        kinds: The types of entities.
+        width: The number of columns.
+
+    Returns:
+        `tokens` and `tags`, a list for each sentence. Each entity begins with
+        `B-` and goes on with `I-`; other tokens have `O`.
+
+    Raises:
+        ValueError: A line has another number of columns, a tag is not one of
+            the BIO scheme with these types, or there are no sentences. The
+            file and the line are named.
+    """
+    table: Columns = {"tokens": [], "tags": []}
+    known = {"O", *(f"{mark}-{kind}" for mark in "BI" for kind in kinds)}
+    tokens: list[str] = []
+    tags: list[str] = []
+    for number, line in enumerate(itertools.chain(file.lines(), [""]), 1):
+        if not line.strip():
+            if tokens:
+                table["tokens"].append(tokens)
+                table["tags"].append(repair_bio(tags))
+            tokens, tags = [], []
+            continue
+        fields = line.rstrip("\r\n").split("\t")
+        if len(fields) == 1:  # not `split()`: a token may hold other spaces
+            fields = [field for field in fields[0].split(" ") if field]
+        if fields[0] == "-DOCSTART-":
+            continue
+        if len(fields) != width:
+            refuse_width(file, number, width, len(fields))
+        if fields[-1] not in known:
+            raise ValueError(
+                f"{file}, line {number}: a tag must be O, or B- or I- and one "
+                f"of {', '.join(kinds)}. Received: {fields[-1]!r}."
+            )
+        tags.append(fields[-1])
+        tokens.append(fields[0])
+    return checked_columns(file, table)
+
+
+def _answers(
+    file: DataFile, one: Mapping, context: str, unanswerable: bool
+) -> list[dict[str, Any]]:
+    """Returns the answers of a question, each where it should be."""
+    where = f"question {one['id']!r}"
+    answers = []
+    for answer in _part(file, one, "answers", list, where):
+        text = _part(file, answer, "text", str, where)
+        start = _part(file, answer, "answer_start", int, where)
+        found = context[start : start + len(text)] if start >= 0 else ""
+        if not text or found != text:
+            raise ValueError(
+                f"{file}, {where}: `answer_start` must point at the answer "
+                f"{text!r} in the context. Received: {start}, where there is "
+                f"{found!r}."
+            )
+        answers.append({"text": text, "answer_start": start})
+    none = one.get("is_impossible", not answers)
+    if none == bool(answers) or (none and not unanswerable):
+        rule = " or `is_impossible`" if unanswerable else ""
+        said = one.get("is_impossible", "not there")
+        raise ValueError(
+            f"{file}, {where}: there must be answers{rule}. Received: "
+            f"{len(answers)} answers, `is_impossible` {said}."
+        )
+    return answers
+
+
+def _part(file: DataFile, value: Any, key: str, kind: type, where: str) -> Any:
+    """Returns a part of a JSON object."""
+    found = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise ValueError(
+            f"{file}, {where}: `{key}` must be {JSON_NAMES[kind]}. "
+            f"Received: {type(found).__name__}."
+        )
+    return found
+
+
+def _shown(value: Any, key: str) -> str:
+    """Returns a part of a JSON object for a message."""
+    return repr(value.get(key)) if isinstance(value, Mapping) else "?"
+
+
+def checked_columns(file: DataFile, table: Columns) -> Columns:
+    """Returns the columns of a file that has rows."""
+    if not all(table.values()):
+        raise ValueError(f"{file} must hold examples. Received: none.")
+    return table
+
+
+def kept_rows(table: Columns, keep: Iterable[bool]) -> Columns:
+    """Returns the rows of a table that are to be kept."""
+    chosen = list(keep)
+    return {
+        name: list(itertools.compress(column, chosen))
+        for name, column in table.items()
+    }
+
+
+def refuse_width(file: DataFile, number: int, width: int, found: int) -> None:
+    """Says that a line has another number of columns than it must."""
+    raise ValueError(
+        f"{file}, line {number}: there must be {width} columns. "
+        f"Received: {found}."
+    )

@@ -1,0 +1,4 @@
+"""Pictures and viewers of the chapters.
+
+Read `charts` first, then `viewers`.
+"""

@@ -1,0 +1,130 @@
+"""Pictures of two programs that should agree: how far apart, layer by layer.
+
+Differences: none; nothing here computes.
+"""
+
+import math
+
+import numpy as np
+
+from bertbook.figures.style import (
+    COLORS,
+    INK,
+    Picture,
+    check_named,
+    check_sizes,
+    checked,
+    counted,
+    new_figure,
+    printable,
+    styled,
+    title_lines,
+)
+
+LEAST = 1e-8  # what is closer is drawn here; a logarithm has no 0
+
+
+@styled
+def gap_panels(gaps, floor, title="", alt=None, columns=3):
+    """Draws a panel for each program, with all the others in gray behind it.
+
+    Args:
+        gaps: Dict of names to the largest difference from the trusted program
+            after the embeddings and after each layer, `(L + 1,)`.
+        floor: The same for a program that is right, `(L + 1,)`: what rounding
+            alone makes.
+        title: Line above the picture.
+        alt: Alternative text; made from the values where it is None.
+        columns: How many panels stand in one row.
+
+    Returns:
+        A `Picture`.
+
+    Raises:
+        ValueError: `gaps` is empty, a difference is below 0, or the lengths
+            differ.
+    """
+    floor = _differences(floor, "floor")
+    gaps = check_named(gaps, "gaps")
+    lines = {n: _differences(g, f"gaps: {n}", floor) for n, g in gaps.items()}
+    check_sizes(columns=columns)
+    columns = min(columns, len(lines))
+    rows = math.ceil(len(lines) / columns)
+    height = 1.45 * rows + 0.45 + 0.2 * len(title_lines(title))
+    figure = new_figure(height, title)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    grid = grid.ravel()
+    highest = max(line.max() for line in (*lines.values(), floor))
+    for axes, name in zip(grid, lines, strict=False):
+        _panel(axes, lines, floor, name)
+        axes.set(yscale="log", ylim=(LEAST / 3, 10 * highest))
+        _powers(axes)
+        axes.label_outer()
+    for axes in grid[len(lines) :]:
+        axes.set_axis_off()
+    figure.supxlabel("after layer (0: the embeddings)", fontsize="medium")
+    figure.supylabel("largest difference", fontsize="medium")
+    said = "; ".join(f"{n} {_said(line, floor)}" for n, line in lines.items())
+    text = (
+        f"{title or 'Largest differences'}: {counted(len(lines), 'panel')} "
+        f"over {counted(len(floor) - 1, 'layer')}, each beside the level of "
+        f"rounding; {said}."
+    )
+    return Picture(figure, alt or text)
+
+
+def _differences(values, name, like=None):
+    """Returns differences, `(L + 1,)`, none so small that it has no place."""
+    size = None if like is None else len(like)
+    values = np.asarray(values, "float64")
+    if size is not None and values.shape != (size,):
+        raise ValueError(
+            f"`{name}` must hold {size} differences, as many as `floor`. "
+            f"Received shape: {values.shape}."
+        )
+    values = checked(values, name, 1)
+    if values.min() < 0:
+        raise ValueError(
+            f"`{name}` must hold differences >= 0. Received: {values.min()}."
+        )
+    return np.maximum(values, LEAST)
+
+
+def _panel(axes, lines, floor, name):
+    """Draws one program in color, the others and the level of rounding."""
+    layers = np.arange(len(floor))
+    for other, line in lines.items():
+        if other != name:
+            axes.plot(layers, line, color=COLORS["muted"], lw=0.8, alpha=0.7)
+    axes.plot(layers, floor, color=COLORS["sum"], ls="--", lw=1.2)
+    axes.plot(layers, lines[name], color=COLORS["query"], marker="o", ms=3.5)
+    axes.set_title(printable(name), color=INK)
+    axes.set_xticks(layers)
+    axes.grid(True, axis="y")
+
+
+def _powers(axes):
+    """Names every second power of ten, as code writes it."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    low, high = axes.get_ylim()
+    powers = range(math.ceil(math.log10(low)), math.ceil(math.log10(high)))
+    axes.yaxis.set_major_locator(
+        FixedLocator([10.0**p for p in powers if p % 2 == 0])
+    )
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(lambda value, _: _power(value))
+
+
+def _power(value):
+    """Writes the nearest power of ten: 1e-6."""
+    return f"1e{round(math.log10(value))}"
+
+
+def _said(line, floor):
+    """Says a curve in powers of ten; rounding differs between machines."""
+    ends = [
+        "rounding" if end <= 10 * floor.max() else _power(end)
+        for end in (line[0], line[-1])
+    ]
+    return f"from {ends[0]} to {ends[1]}"

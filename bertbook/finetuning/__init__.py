@@ -1,0 +1,4 @@
+"""Fine-tuning and evaluation of every task.
+
+Read `finetune` first, then `run`.
+"""

@@ -1,0 +1,355 @@
+"""A run of fine-tuning: its batches, its best weights, and what is kept.
+
+Differences: the best weights on dev are kept, where the paper keeps the last.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from bertbook.batches.feeding import feed_fit
+from bertbook.batches.rows import compute, steps
+from bertbook.checks import is_integer
+from bertbook.files import read_json
+from bertbook.runtime import choose_compilation, keras
+from bertbook.tasks.word_tasks import Questions
+from bertbook.training import cards, checkpoint
+from bertbook.training import monitor as training_monitor
+from bertbook.training.optimizers import (
+    AdamW,
+    LayerwiseAdamW,
+    WarmupLinearDecay,
+    make_optimizer,
+)
+from bertbook.weights.pretrained import named_tensors
+
+BEST = "best.safetensors"
+FINISHED = "model.safetensors"  # what is written last
+HISTORY = "history.json"
+
+
+class Judge:
+    """Scores a model on dev, and says whether it is better than before."""
+
+    def __init__(self, model, task, metric, batch_size):
+        self.model = model
+        self.task = task  # None where there is no dev
+        self.batch_size = batch_size
+        if task is None:
+            return
+        self.metric = metric or task.main_metric
+        names = task.blank_score()
+        if self.metric not in names:
+            raise ValueError(
+                f"`metric` must be one of {', '.join(names)}. Received: "
+                f"{self.metric!r}."
+            )
+
+    def score(self):
+        """Returns the metrics on dev; questions with the best threshold."""
+        outputs = compute(self.model, self.task.rows, self.batch_size)
+        if isinstance(self.task, Questions) and self.task.version() == 2:
+            keep_in_config(
+                self.model,
+                no_answer_threshold=self.task.best_threshold(outputs),
+            )
+        return self.task.score(outputs)
+
+    def is_better(self, row, before):
+        """Returns whether a row of the history beats an earlier one."""
+        name = f"dev_{self.metric}"
+        if self.metric == "mean_squared_error":
+            return row[name] < before[name]
+        return row[name] > before[name]
+
+
+class Run:
+    """One run: its batches, its best weights, and what is kept of it."""
+
+    def __init__(self, model, task, judge, record, options, out):
+        self.model = model
+        self.task = task
+        self.judge = judge
+        self.record = record
+        self.options = options
+        self.out = None if out is None else Path(out)
+        self.rows = []
+        self.best = None
+        self.best_weights = None
+        self.a_epoch = math.ceil(len(task.rows) / record["batch_size"])
+        self.total = self.a_epoch * record["epochs"]
+
+    def train(self):
+        """Trains to the end, from the last checkpoint where there is one."""
+        model, record = self.model, self.record
+        frozen = freeze(model, self.options.frozen_layers)
+        try:
+            reseed(model, record["seed"])
+            if isinstance(self.task, Questions) and self.task.version() == 2:
+                keep_in_config(model, no_answer_threshold=0.0)
+            compile_model(model, self.task, record, self.options, self.total)
+            done = self._resume()
+            if done < self.total and not self._is_over():
+                self._fit(done)
+        finally:
+            for layer, trainable in frozen:
+                layer.trainable = trainable
+        self._keep_best()
+        if self.out is not None:
+            history = self.history()
+            text = json.dumps(history, indent=2) + "\n"
+            (self.out / HISTORY).write_text(text, encoding="utf-8")
+            cards.write_task_card(self.out, record, history)
+            model.save_pretrained(self.out)
+
+    def _fit(self, done):
+        limit = self.model.config.max_position_embeddings
+        batches = steps(
+            self.task.rows,
+            self.record["batch_size"],
+            limit,
+            self.record["seed"],
+            done,
+        )
+        tasks = [(self.options.evaluation_steps or self.a_epoch, self._judge)]
+        if self.out is not None:
+            log = training_monitor.Log(self.out / "log.csv", done)
+            tasks.append((None, log.add))
+            tasks.append((self.options.checkpoint_steps, self._save))
+        monitor = training_monitor.Monitor(
+            self.total,
+            done,
+            self.record["batch_size"],
+            {"loss": "loss"},
+            tasks,
+            verbose=self.options.verbose,
+            unit="rows",
+        )
+        self.model.fit(
+            feed_fit(batches),
+            steps_per_epoch=self.total - done,
+            shuffle=False,
+            callbacks=[monitor],
+            verbose=0,
+        )
+
+    def _judge(self, row):
+        """Scores the model, and keeps its weights if they are the best."""
+        row["epoch"] = round(row["step"] / self.a_epoch, 4)
+        if self.judge.task is not None:
+            found = self.judge.score()
+            row |= {f"dev_{name}": value for name, value in found.items()}
+            if self.best is None or self.judge.is_better(row, self.best):
+                self.best = dict(row)
+                self._store_best()
+        self.rows.append(row)
+        if self._is_over():
+            self.model.stop_training = True
+
+    def _is_over(self):
+        """Returns whether too many evaluations were no better."""
+        if self.options.patience is None or self.best is None:
+            return False
+        later = [r for r in self.rows if r["step"] > self.best["step"]]
+        return len(later) >= self.options.patience
+
+    def _store_best(self):
+        threshold = getattr(self.model, "no_answer_threshold", None)
+        self.best["no_answer_threshold"] = threshold
+        if self.out is None:
+            self.best_weights = self.model.get_weights()
+        else:
+            checkpoint.save_weights(self.out / BEST, self.model)
+
+    def _keep_best(self):
+        """Puts the best weights into the model."""
+        if self.best is None:
+            return
+        if self.best_weights is not None:
+            self.model.set_weights(self.best_weights)
+        else:
+            checkpoint.load_weights(self.out / BEST, self.model)
+        if self.best["no_answer_threshold"] is not None:
+            keep_in_config(
+                self.model, no_answer_threshold=self.best["no_answer_threshold"]
+            )
+
+    def _save(self, row):
+        state = {"rows": self.rows, "best": self.best}
+        folder = self.out / "checkpoints"
+        checkpoint.save_checkpoint(folder, row["step"], self.model, state)
+
+    def _resume(self):
+        """Returns the steps that are done, and takes up what was kept."""
+        if self.out is None:
+            return 0
+        found = checkpoint.load_checkpoint(self.out / "checkpoints", self.model)
+        if found is None:
+            return 0
+        done, state = found
+        self.rows, self.best = state["rows"], state["best"]
+        if self.options.verbose:
+            print(f"going on after step {done}")
+        return done
+
+    def finished(self):
+        """Takes a finished run up, and returns its history."""
+        if self.options.verbose:
+            print(f"{self.out} holds the finished run; nothing is changed.")
+        done = type(self.model).from_pretrained(self.out)
+        self.model.set_weights(done.get_weights())
+        self.model.config = done.config
+        text = (self.out / HISTORY).read_text(encoding="utf-8")
+        return json.loads(text)
+
+    def history(self):
+        """Returns the evaluations as columns."""
+        seen = [name for row in self.rows for name in row]
+        names = list(dict.fromkeys(["step", "epoch", *seen]))
+        return {name: [row.get(name) for row in self.rows] for name in names}
+
+
+def compile_model(model, task, record, options, total):
+    """Compiles a model for `rows.steps`, whose weights sum to 1."""
+    warmup = max(1, round(total * options.warmup))
+    optimizer = make_optimizer(
+        WarmupLinearDecay(record["learning_rate"], warmup, total),
+        options.weight_decay,
+        options.clip_norm,
+        scale_loss=model.dtype_policy.name == "mixed_float16",
+        kind=optimizer_of(model, options.layer_decay),
+        compiled=choose_compilation(model.compute_dtype).path == "islands",
+    )
+    model.compile(optimizer, loss=task.loss())
+    optimizer.build(model.trainable_variables)
+
+
+def optimizer_of(model, decay):
+    """Returns the optimizer's class: AdamW, or one with a rate a layer.
+
+    The head and the top layer have the full rate.
+
+    Args:
+        model: A task model.
+        decay: The factor from a layer to the one below.
+    """
+    if decay == 1.0:
+        return AdamW
+    layers = len(model.encoder.blocks)
+    depth = {"embeddings": layers}
+    depth |= {f"block_{i}": layers - 1 - i for i in range(layers)}
+    parts = [v.path.split("/") for v in model.trainable_variables]
+    rates = [decay ** max(depth.get(n, 0) for n in path) for path in parts]
+    return functools.partial(LayerwiseAdamW, rates)
+
+
+def check_frozen(model, count):
+    """Refuses what is not a number of layers of the model, -1, or None."""
+    most = len(model.encoder.blocks)
+    if count is not None and not (is_integer(count) and -1 <= count <= most):
+        raise ValueError(
+            f"`frozen_layers` must be in [-1, {most}]. Received: {count!r}."
+        )
+
+
+def freeze(model, count):
+    """Keeps the lowest layers from being trained.
+
+    Returns:
+        Every layer that it may have touched and whether it was trained
+        before, a layer ahead of its parts.
+
+    Raises:
+        ValueError: `count` is not a number of layers of the model.
+    """
+    check_frozen(model, count)
+    if count is None:
+        return []
+    blocks = model.encoder.blocks
+    layers = [model.encoder]
+    if count >= 0:
+        layers = [model.encoder.embeddings, *blocks[:count]]
+    before = [
+        (part, part.trainable)
+        for layer in layers
+        for part in layer._flatten_layers()
+    ]
+    for layer in layers:
+        layer.trainable = False
+    return before
+
+
+def reseed(model, seed):
+    """Sets the random generators of a model, so that a seed means a run."""
+    random = np.random.default_rng(seed)
+    for variable in model.non_trainable_variables:
+        if variable.path.endswith("seed_generator_state"):
+            state = random.integers(0, 2**31, variable.shape)
+            variable.assign(state.astype("uint32"))
+
+
+@contextlib.contextmanager
+def unchanged_by_errors(model):
+    """Puts a model back as it was where what is done with it fails."""
+    config, weights = model.config, model.get_weights()
+    try:
+        yield
+    except BaseException:  # an interruption, too
+        model.config = config
+        model.set_weights(weights)
+        raise
+
+
+def nothing_is_kept(folder):
+    """Returns whether a folder holds no step of a run that could go on."""
+    kept = [folder / BEST, folder / FINISHED]
+    has_checkpoints = any((folder / "checkpoints").glob("*"))
+    return not has_checkpoints and not any(path.is_file() for path in kept)
+
+
+def hash_of_start(model, path):
+    """Returns a hash of the weights that a run starts from.
+
+    What was drawn does not count: it is drawn anew in each process, and a
+    checkpoint holds it. The model that a finished run has trained may be
+    given to the same call again; it has the hash that is recorded.
+
+    Args:
+        model: A task model.
+        path: The record of the run, which may be missing.
+
+    Returns:
+        The hash; None where no weight was loaded.
+    """
+    if model.load_report is None:
+        return None
+    found = _hash_tensors(model, model.load_report.loaded)
+    if not ((path.parent / FINISHED).is_file() and path.is_file()):
+        return found
+    recorded = read_json(path).get("start")
+    if found == recorded:
+        return found
+    done = type(model).from_pretrained(path.parent)
+    is_trained = found == _hash_tensors(done, model.load_report.loaded)
+    return recorded if is_trained else found
+
+
+def _hash_tensors(model, names):
+    """Returns a hash of some tensors of a model, by our names."""
+    tensors = named_tensors(model)
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        digest.update(name.encode())
+        digest.update(keras.ops.convert_to_numpy(tensors[name]).tobytes())
+    return digest.hexdigest()
+
+
+def keep_in_config(model, **values):
+    """Keeps what `predict_...` must know in the config, which is saved."""
+    extra = {**model.config.extra, **values}
+    model.config = model.config.replace(extra=extra)

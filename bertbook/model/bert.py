@@ -1,0 +1,630 @@
+"""BERT with a head: one short class for each thing that it can do.
+
+Differences: none in the values; the names are those of Hugging Face. The
+masked-word head shares the token table, and is computed for the hidden tokens
+alone, as in Google's code. Where only [CLS] is wanted, the last layer computes
+nothing else.
+"""
+
+import numpy as np
+
+from bertbook.batches import batching
+from bertbook.batches.batching import without_lists
+from bertbook.batches.rows import compute
+from bertbook.model.encoder import BertEncoder
+from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
+from bertbook.runtime import is_concrete, keras, ops
+from bertbook.tasks import text_tasks, word_tasks
+from bertbook.tasks.base import Settings
+from bertbook.tasks.labels import choose_labels, choose_problem
+from bertbook.weights.pretrained import Pretrained
+
+
+class MaskedLMHead(keras.layers.Layer):
+    """Scores every piece of the vocabulary for a hidden token.
+
+    A dense layer, activation and norm, then the product with the token table
+    and a bias of its own for every piece.
+
+    Source: Devlin et al. (2019), section 3.1, and `get_masked_lm_output` of
+    Google's code.
+
+    Args:
+        config: A `BertConfig`.
+    """
+
+    def __init__(self, config, **kwargs):
+        super().__init__(**kwargs)
+        self.vocab_size = config.vocab_size
+        self.dense = Dense(
+            config.hidden_size,
+            config.initializer_range,
+            activation(config.hidden_act),
+            dtype=self.dtype_policy,
+            name="dense",
+        )
+        self.norm = LayerNorm(
+            epsilon=config.layer_norm_eps, dtype=self.dtype_policy, name="norm"
+        )
+
+    def build(self, hidden_shape):
+        """Creates the dense layer, the norm and the bias, `(V,)`."""
+        self.dense.build(hidden_shape)
+        self.norm.build(hidden_shape)
+        self.bias = self.add_weight(
+            shape=(self.vocab_size,), initializer="zeros", name="bias"
+        )
+
+    def call(self, hidden, token_table):
+        """Returns logits, `(B, M, V)`.
+
+        Args:
+            hidden: Float tensor of shape `(B, M, D)`.
+            token_table: The table of the token embeddings, `(V, D)`.
+        """
+        hidden = self.norm(self.dense(hidden))  # (B, M, D)
+        table = ops.cast(token_table, hidden.dtype)
+        logits = ops.matmul(hidden, ops.transpose(table))  # (B, M, V)
+        return logits + self.bias
+
+
+def next_sentence_head(config, dtype):
+    """Returns the layer that scores "goes on" and "does not", `(B, 2)`.
+
+    Source: Devlin et al. (2019), section 3.1.
+
+    Args:
+        config: A `BertConfig`.
+        dtype: The dtype policy of the model.
+    """
+    return Dense(2, config.initializer_range, dtype=dtype, name="next_sentence")
+
+
+def task_head(units, config, dtype, name):
+    """Returns the one layer that a task adds on top of the encoder.
+
+    Source: Devlin et al. (2019), section 4.
+
+    Args:
+        units: Number of outputs, for example K classes.
+        config: A `BertConfig`.
+        dtype: The dtype policy of the model.
+        name: The layer's name, "classifier" or "span".
+    """
+    return Dense(units, config.initializer_range, dtype=dtype, name=name)
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForMaskedLM(Pretrained, keras.Model):
+    """Guesses hidden tokens.
+
+    Source: Devlin et al. (2019), section 3.1, task 1.
+
+    Args:
+        config: A `BertConfig`.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    architecture = "BertForMaskedLM"
+    weight_prefix = "bert."
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = BertEncoder(
+            config,
+            attention,
+            pooler=False,
+            dtype=self.dtype_policy,
+            name="encoder",
+        )
+        self.config = config
+        self.masked_lm = MaskedLMHead(
+            config, dtype=self.dtype_policy, name="masked_lm"
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.masked_lm.build((None, None, self.config.hidden_size))
+
+    def call(self, batch, training=None):
+        """Returns logits: `(B, M, V)` for the tokens at `masked_lm_positions`.
+
+        Args:
+            batch: As in `BertEncoder.call`, and `masked_lm_positions`,
+                `(B, M)`; without them every token gets logits, `(B, S, V)`.
+            training: Whether to drop values.
+        """
+        outputs = self.encoder(
+            batch,
+            positions=batch.get("masked_lm_positions"),
+            training=training,
+        )
+        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
+        return self.masked_lm(outputs["sequence_output"], table)
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config())
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForPreTraining(Pretrained, keras.Model):
+    """Guesses hidden tokens, and whether the second text goes on.
+
+    Source: Devlin et al. (2019), section 3.1.
+
+    Args:
+        config: A `BertConfig`.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    architecture = "BertForPreTraining"
+    weight_prefix = "bert."
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.encoder = BertEncoder(
+            config, attention, dtype=self.dtype_policy, name="encoder"
+        )
+        self.config = config
+        self.masked_lm = MaskedLMHead(
+            config, dtype=self.dtype_policy, name="masked_lm"
+        )
+        self.next_sentence = next_sentence_head(config, self.dtype_policy)
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the heads; called once, by `__init__`."""
+        width = self.config.hidden_size
+        self.masked_lm.build((None, None, width))
+        self.next_sentence.build((None, width))
+
+    def call(self, batch, training=None):
+        """Returns a dict of both logits.
+
+        Args:
+            batch: As in `BertEncoder.call`, and `masked_lm_positions`,
+                `(B, M)`; without them every token gets logits.
+            training: Whether to drop values.
+
+        Returns:
+            `mlm_logits`, `(B, M, V)`, and `nsp_logits`, `(B, 2)`: first "goes
+            on", then "does not"; `(B, E, 2)` for rows of E examples.
+        """
+        pooled, hidden = pooled_and_hidden(self.encoder, batch, training)
+        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
+        return {
+            "mlm_logits": self.masked_lm(hidden, table),
+            "nsp_logits": self.next_sentence(pooled),
+        }
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config())
+
+
+def pooled_and_hidden(encoder, batch, training=None):
+    """Returns the vectors that both tasks need, and computes no others.
+
+    At a length of 128, one token in six is hidden. The last feed-forward
+    network works on those and on [CLS] alone.
+
+    Args:
+        encoder: A `BertEncoder` with a pooler.
+        batch: The batch, with `masked_lm_positions` or without.
+        training: Whether to drop values.
+
+    Returns:
+        The pooled vectors, `(B, D)`, or `(B, E, D)` for rows of E examples;
+        and those of the hidden tokens, `(B, M, D)`, or of all, `(B, S, D)`.
+    """
+    if "masked_lm_positions" not in batch:
+        outputs = encoder(batch, training=training)
+        return outputs["pooled_output"], outputs["sequence_output"]
+    masked = ops.cast(batch["masked_lm_positions"], "int32")
+    first = batch.get("cls_positions", ops.zeros_like(masked[:, :1]))  # (B, E)
+    positions = ops.concatenate([ops.cast(first, "int32"), masked], axis=1)
+    outputs = encoder(batch, positions=positions, training=training)
+    vectors = outputs["sequence_output"]  # (B, E + M, D)
+    count = ops.shape(first)[1]
+    pooled = encoder.pooler(vectors[:, :count])
+    if "cls_positions" not in batch:
+        pooled = pooled[:, 0]
+    return pooled, vectors[:, count:]
+
+
+def get_config(model, config):
+    """Adds what the encoder was asked for to a model's config."""
+    return {**config, "attention": model.encoder.asked_attention}
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForSequenceClassification(Pretrained, keras.Model):
+    """Puts one text, or two, into a class, into several, or on a scale.
+
+    Source: Devlin et al. (2019), section 4.1.
+
+    Args:
+        config: A `BertConfig`.
+        num_labels: K classes; 1 for a number. None takes those that the
+            config knows, else 2.
+        id2label: Names of the classes 0, 1, 2, ..., instead of their number.
+        problem_type: "regression", "single_label_classification" or
+            "multi_label_classification", as Hugging Face has it. None means
+            regression for one label, else one class a text.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
+    architecture = "BertForSequenceClassification"
+    weight_prefix = "bert."
+
+    def __init__(
+        self,
+        config,
+        num_labels=None,
+        id2label=None,
+        problem_type=None,
+        attention="auto",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        config, self.num_labels = choose_labels(config, num_labels, id2label)
+        self.problem_type = choose_problem(
+            problem_type or config.extra.get("problem_type"), self.num_labels
+        )
+        extra = {**config.extra, "problem_type": self.problem_type}
+        self.config = config.replace(extra=extra)
+        self.encoder = BertEncoder(
+            self.config, attention, dtype=self.dtype_policy, name="encoder"
+        )
+        self.dropout = head_dropout(config, self.dtype_policy)
+        self.classifier = task_head(
+            self.num_labels, config, self.dtype_policy, "classifier"
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.classifier.build((None, self.config.hidden_size))
+
+    def call(self, batch, training=None):
+        """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`."""
+        pooled = pooled_output(self.encoder, batch, training)  # (B, D)
+        return self.classifier(self.dropout(pooled, training=training))
+
+    def predict_texts(self, texts, pairs=None, max_length=None, batch_size=32):
+        """Labels raw texts.
+
+        Args:
+            texts: A list of texts.
+            pairs: Optional list of their second texts.
+            max_length: Tokens that longer texts are cut to. None never cuts.
+            batch_size: Most texts computed at a time.
+
+        Returns:
+            A dict for each text: `label`, its name or else its number, and
+            `score`, its probability. For a number `score` alone; for several
+            labels at once `labels`, those above one half, and `scores`, the
+            probability of every one.
+
+        Raises:
+            ValueError: The model has no tokenizer, or a text is too long; its
+                row is named.
+        """
+        data = {"text": texts}
+        if pairs is not None:
+            data["text_pair"] = pairs
+        settings = Settings(max_length=max_length)
+        task = text_tasks.Texts(self, data, settings)
+        return task.predictions(compute(self, task.rows, batch_size))
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config()) | {
+            "num_labels": self.num_labels
+        }
+
+    @classmethod
+    def _options(cls, checkpoint, options):
+        return labels_of(checkpoint, options)
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForTokenClassification(Pretrained, keras.Model):
+    """Puts every token into a class.
+
+    Source: Devlin et al. (2019), section 5.3.
+
+    Args:
+        config: A `BertConfig`.
+        num_labels: K tags. None takes those that the config knows, else 2.
+        id2label: Names of the tags 0, 1, 2, ..., instead of their number.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    Raises:
+        ValueError: An argument is out of range.
+    """
+
+    architecture = "BertForTokenClassification"
+    weight_prefix = "bert."
+
+    def __init__(
+        self, config, num_labels=None, id2label=None, attention="auto", **kwargs
+    ):
+        super().__init__(**kwargs)
+        config, self.num_labels = choose_labels(config, num_labels, id2label)
+        self.config = config
+        self.encoder = BertEncoder(
+            config,
+            attention,
+            pooler=False,
+            dtype=self.dtype_policy,
+            name="encoder",
+        )
+        self.dropout = head_dropout(config, self.dtype_policy)
+        self.classifier = task_head(
+            self.num_labels, config, self.dtype_policy, "classifier"
+        )
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.classifier.build((None, None, self.config.hidden_size))
+
+    def call(self, batch, training=None):
+        """Returns logits, `(B, S, K)`, of a batch as in `BertEncoder.call`."""
+        hidden = self.encoder(batch, training=training)["sequence_output"]
+        return self.classifier(self.dropout(hidden, training=training))
+
+    def predict_entities(self, texts, max_length=None, batch_size=32):
+        """Finds entities in raw texts.
+
+        Args:
+            texts: A list of texts.
+            max_length: Tokens of a window, at most 384 for None; a longer
+                text goes into several.
+            batch_size: Most windows computed at a time.
+
+        Returns:
+            A list for each text of dicts: `text`, `type`, `start` and `end`
+            in characters, and `score`, the mean probability of its words.
+
+        Raises:
+            ValueError: The model has no tokenizer, or its labels are not BIO.
+        """
+        return word_tasks.find_entities_in(self, texts, max_length, batch_size)
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config()) | {
+            "num_labels": self.num_labels
+        }
+
+    @classmethod
+    def _options(cls, checkpoint, options):
+        return labels_of(checkpoint, options)
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForQuestionAnswering(Pretrained, keras.Model):
+    """Finds where the answer to a question starts and ends in a text.
+
+    Source: Devlin et al. (2019), section 4.2.
+
+    Args:
+        config: A `BertConfig`.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    architecture = "BertForQuestionAnswering"
+    weight_prefix = "bert."
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.encoder = BertEncoder(
+            config,
+            attention,
+            pooler=False,
+            dtype=self.dtype_policy,
+            name="encoder",
+        )
+        self.span = task_head(2, config, self.dtype_policy, "span")
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.span.build((None, None, self.config.hidden_size))
+
+    @property
+    def no_answer_threshold(self):
+        """How much better "no answer" must score than the best answer.
+
+        None for a model that was trained on questions that all have one.
+        """
+        return self.config.extra.get("no_answer_threshold")
+
+    def call(self, batch, training=None):
+        """Returns `start_logits` and `end_logits`, `(B, S)` each.
+
+        Args:
+            batch: As in `BertEncoder.call`, the question first.
+            training: Whether to drop values.
+        """
+        hidden = self.encoder(batch, training=training)["sequence_output"]
+        logits = self.span(hidden)  # (B, S, 2)
+        return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+
+    def predict_answers(
+        self,
+        questions,
+        contexts,
+        max_length=None,
+        stride=None,
+        max_answer_length=30,
+        batch_size=32,
+    ):
+        """Answers questions with a part of a text.
+
+        Args:
+            questions: A list of questions.
+            contexts: A list of as many texts, one for each question.
+            max_length: Tokens of a window, at most 384 for None. A longer
+                context goes into several.
+            stride: Tokens from one window to the next. None takes half of
+                what a window holds of the context.
+            max_answer_length: Most pieces of an answer.
+            batch_size: Most windows computed at a time.
+
+        Returns:
+            A dict for each question: `text`, `start` and `end` in characters
+            of the context, and `score`, its probability among the best
+            answers. The text is empty where "no answer" wins.
+
+        Raises:
+            ValueError: The model has no tokenizer, a text is empty, or a
+                question leaves no room for the context; its row is named.
+        """
+        data = {"question": questions, "context": contexts}
+        settings = Settings(
+            max_length=max_length,
+            stride=stride,
+            max_answer_length=max_answer_length,
+        )
+        task = word_tasks.Questions(self, data, settings)
+        return task.predictions(compute(self, task.rows, batch_size))
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config())
+
+
+@keras.saving.register_keras_serializable("bertbook")
+class BertForMultipleChoice(Pretrained, keras.Model):
+    """Chooses how a text goes on.
+
+    Source: Devlin et al. (2019), section 4.4.
+
+    Args:
+        config: A `BertConfig`.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    architecture = "BertForMultipleChoice"
+    weight_prefix = "bert."
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.encoder = BertEncoder(
+            config, attention, dtype=self.dtype_policy, name="encoder"
+        )
+        self.dropout = head_dropout(config, self.dtype_policy)
+        self.classifier = task_head(1, config, self.dtype_policy, "classifier")
+        self.build()
+
+    def build(self, input_shape=None):
+        """Creates the weights of the head; called once, by `__init__`."""
+        self.classifier.build((None, self.config.hidden_size))
+
+    def call(self, batch, training=None):
+        """Returns logits, `(B, C)`.
+
+        Args:
+            batch: `input_ids`, `token_type_ids` and `attention_mask` of shape
+                `(B, C, S)`: the text with each of C choices.
+            training: Whether to drop values.
+        """
+        choices, length = ops.shape(batch["input_ids"])[1:]
+        flat = {
+            name: ops.reshape(array, (-1, length))  # (B * C, S)
+            for name, array in batch.items()
+        }
+        pooled = pooled_output(self.encoder, flat, training)  # (B * C, D)
+        scores = self.classifier(self.dropout(pooled, training=training))
+        return ops.reshape(scores, (-1, choices))
+
+    def predict_choices(self, texts, choices, max_length=None, batch_size=8):
+        """Chooses for raw texts.
+
+        Args:
+            texts: A list of texts.
+            choices: For each a list of C texts that may follow.
+            max_length: Tokens that longer pairs are cut to. None never cuts.
+            batch_size: Most texts computed at a time.
+
+        Returns:
+            A dict for each text: `choice`, its number, `text`, the choice
+            itself, and `score`, its probability.
+
+        Raises:
+            ValueError: The model has no tokenizer, a text has another number
+                of choices, or a pair is too long; the row is named.
+        """
+        data = {"text": texts, "choices": choices}
+        task = text_tasks.Choices(self, data, Settings(max_length=max_length))
+        return task.predictions(compute(self, task.rows, batch_size))
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return get_config(self, super().get_config())
+
+    def checked(self, batch):
+        """Returns a batch that fits the config, its lists made arrays."""
+        batch = without_lists(batch)
+        ids = batch.get("input_ids")
+        if ids is not None and len(ids.shape) != 3:
+            raise ValueError(
+                "`input_ids` must have shape (B, C, S), a row for each "
+                f"choice. Received: {tuple(ids.shape)}."
+            )
+        if all(is_concrete(array) for array in batch.values()):
+            flat = {
+                name: np.reshape(array, (-1, np.shape(array)[-1]))
+                for name, array in batch.items()
+            }
+            batching.check_batch(flat, self.config)
+        elif ids is not None:
+            batching.check_shape(ids.shape[1:], self.config)
+        return batch
+
+
+def pooled_output(encoder, batch, training=None):
+    """Returns the pooled vector of each row, `(B, D)`.
+
+    The last layer computes [CLS] alone.
+    """
+    first = ops.zeros_like(batch["input_ids"][:, :1])  # (B, 1)
+    outputs = encoder(batch, positions=first, training=training)
+    return encoder.pooler(outputs["sequence_output"][:, 0])
+
+
+def head_dropout(config, dtype):
+    """Returns the dropout before a head.
+
+    Its rate is `classifier_dropout` where a config has it, else that of the
+    encoder.
+    """
+    rate = config.extra.get("classifier_dropout")
+    if rate is None:
+        rate = config.hidden_dropout_prob
+    return Dropout(rate, dtype=dtype)
+
+
+def labels_of(checkpoint, options):
+    """Adds the number of labels of a stored head to the keywords of a model."""
+    is_open = options.get("num_labels") is None and not options.get("id2label")
+    if is_open and "classifier/bias" in checkpoint.arrays:
+        count = len(checkpoint.arrays["classifier/bias"])
+        return {**options, "num_labels": count}
+    return options

@@ -1,0 +1,91 @@
+"""Guessing what stands at [MASK] in a raw text.
+
+Differences: none.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from bertbook.model.bert import BertForMaskedLM
+from bertbook.runtime import keras
+
+MASK = "[MASK]"
+
+
+def fill_mask(text, model="mini", top_k=5):
+    """Guesses the pieces at every [MASK] of a text.
+
+    Args:
+        text: A raw text with [MASK] in it, once or more.
+        model: A name or folder as `from_pretrained` takes, or a
+            `BertForMaskedLM` or `BertForPreTraining` with a tokenizer.
+        top_k: Number of guesses.
+
+    Returns:
+        The guesses, the likeliest first: dicts of `token`, `score`, its
+        probability, and `text`, the text with it filled in. For several
+        [MASK] a list of such lists, each filled in with the others left.
+
+    Raises:
+        ValueError: The text has no [MASK] or is too long, `top_k` is out of
+            range, or the model has no tokenizer.
+    """
+    if isinstance(model, str):
+        model = load_model(model)
+    tokenizer = model.tokenizer
+    if tokenizer is None:
+        raise ValueError(
+            "`model` needs a tokenizer: no vocabulary was found beside the "
+            "weights. Set `model.tokenizer`."
+        )
+    if not isinstance(top_k, int) or not 1 <= top_k <= len(tokenizer):
+        raise ValueError(
+            f"`top_k` must be an integer in [1, {len(tokenizer)}]. "
+            f"Received: {top_k!r}."
+        )
+    encoding = tokenizer.encode(text)
+    columns = [i for i, t in enumerate(encoding.tokens) if t == MASK]
+    if not columns:
+        raise ValueError(f"`text` must hold {MASK}. Received: {text!r}.")
+    batch = {
+        "input_ids": np.array([encoding.input_ids], "int32"),
+        "masked_lm_positions": np.array([columns], "int32"),
+    }
+    logits = model(batch, training=False)
+    if isinstance(logits, dict):
+        logits = logits["mlm_logits"]
+    scores = keras.ops.convert_to_numpy(keras.ops.softmax(logits[0]))  # (M, V)
+    guesses = [
+        _best(row, text, encoding.offsets[column], tokenizer, top_k)
+        for row, column in zip(scores, columns, strict=True)
+    ]
+    return guesses[0] if len(guesses) == 1 else guesses
+
+
+@lru_cache(maxsize=2)
+def load_model(name):
+    """Returns a `BertForMaskedLM` by name or folder; the last two are kept."""
+    return BertForMaskedLM.from_pretrained(name)
+
+
+def _best(scores, text, span, tokenizer, top_k):
+    """Returns the likeliest pieces for one place, `(V,)` scores given."""
+    order = np.argsort(-scores, kind="stable")[:top_k]
+    return [
+        {
+            "token": tokenizer.vocabulary[i],
+            "score": float(scores[i]),
+            "text": _fill_in(text, span, tokenizer.vocabulary[i]),
+        }
+        for i in order
+    ]
+
+
+def _fill_in(text, span, piece):
+    """Puts a piece in place of a part of a text; ## joins it to the left."""
+    start, end = span
+    before = text[:start]
+    if piece.startswith("##"):
+        before, piece = before.rstrip(), piece[2:]
+    return before + piece + text[end:]

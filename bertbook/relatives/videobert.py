@@ -1,0 +1,174 @@
+"""Tokens that are no words: clusters of video frames, codes of diseases.
+
+A vocabulary is a list, so that anything that can be numbered can be a token.
+
+Differences: VideoBERT clusters with hierarchical k-means, 12 ways at each of 4
+levels; here it is plain k-means. G-BERT makes the vectors of its codes with a
+graph network over the tree of diseases; here they are drawn and learned.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bertbook.checks import is_integer
+from bertbook.runtime import keras
+from bertbook.text.tokenizer import Tokenizer
+
+ROUNDS = 50  # of k-means, at most
+
+
+def add_tokens(tokenizer, tokens):
+    """Returns a tokenizer that knows more tokens, each kept whole in a text.
+
+    Args:
+        tokenizer: A `Tokenizer`.
+        tokens: New tokens, such as "[>]" or "[frame 7]". They get the ids
+            after the last.
+
+    Raises:
+        ValueError: There is none, one is known already or stands twice.
+    """
+    tokens = [tokens] if isinstance(tokens, str) else list(tokens)
+    known = [token for token in tokens if token in tokenizer.ids]
+    if not tokens or known or len(set(tokens)) < len(tokens):
+        raise ValueError(
+            "`tokens` must be new, each once. Received: "
+            f"{', '.join(known or tokens) or 'none'}."
+        )
+    return Tokenizer(
+        [*tokenizer.vocabulary, *tokens],
+        lowercase=tokenizer.lowercase,
+        strip_accents=tokenizer.strip_accents,
+        split_cjk=tokenizer.split_cjk,
+        max_word_length=tokenizer.max_word_length,
+        added_tokens=[*tokenizer.special_tokens, *tokens],
+        engine=tokenizer.engine,
+    )
+
+
+def grow_vocabulary(model, tokenizer, seed=0):
+    """Returns a model with a row for every new token, all else as it was.
+
+    Args:
+        model: A model with a token table, such as `BertForMaskedLM`.
+        tokenizer: What `add_tokens` gave for the model's tokenizer.
+        seed: Seed of the new rows, drawn around 0 as all rows once were.
+
+    Raises:
+        ValueError: The tokenizer does not go on from the model's vocabulary.
+    """
+    config = model.config
+    count = len(tokenizer) - config.vocab_size
+    known = [] if model.tokenizer is None else model.tokenizer.vocabulary
+    if count < 1 or known != tokenizer.vocabulary[: len(known)]:
+        raise ValueError(
+            "`tokenizer` must hold the model's vocabulary, "
+            f"{config.vocab_size} pieces, and more behind it. Received: "
+            f"{len(tokenizer)} pieces."
+        )
+    rng = np.random.default_rng(seed)
+    grown = type(model)(
+        config.replace(vocab_size=len(tokenizer)), dtype=model.dtype_policy
+    )
+    for old, new in zip(model.weights, grown.weights, strict=True):
+        values = keras.ops.convert_to_numpy(old)
+        if old.shape != new.shape:  # the token table, or the bias of the head
+            rows = np.zeros((count, *values.shape[1:]), values.dtype)
+            if values.ndim == 2:
+                rows += rng.normal(0, config.initializer_range, rows.shape)
+            values = np.concatenate([values, rows])
+        new.assign(values)
+    grown.tokenizer = tokenizer
+    return grown
+
+
+def hideable(pieces, tokenizer, tokens):
+    """Returns the facts of a vocabulary, with tokens that may be hidden.
+
+    An added token is special, and so never masked. VideoBERT and G-BERT hide
+    theirs and learn from that.
+
+    Args:
+        pieces: `masking.Pieces` of the tokenizer.
+        tokenizer: A `Tokenizer` that knows the tokens.
+        tokens: Those that may be hidden.
+
+    Raises:
+        ValueError: A token is unknown.
+    """
+    unknown = [token for token in tokens if token not in tokenizer.ids]
+    if unknown:
+        raise ValueError(
+            "`tokens` must be in the vocabulary. Received: "
+            f"{', '.join(unknown)}."
+        )
+    special = pieces.special.copy()
+    special[[tokenizer.ids[token] for token in tokens]] = False
+    return pieces._replace(special=special, ordinary=np.flatnonzero(~special))
+
+
+def cluster_frames(
+    vectors: np.ndarray, clusters: int, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gives every vector the number of its cluster, by k-means.
+
+    The first center is drawn, each further one is the vector that is farthest
+    from those there are.
+
+    Source: Sun et al. (2019), VideoBERT, section 4.2.
+
+    Args:
+        vectors: One a frame or clip, `(n, D)`.
+        clusters: How many.
+        seed: Seed of the first center.
+
+    Returns:
+        The cluster of each vector, `(n,)`, and the centers, `(clusters, D)`.
+
+    Raises:
+        ValueError: `vectors` are not `(n, D)`, or fewer than `clusters`.
+    """
+    vectors = np.asarray(vectors, float)
+    if vectors.ndim != 2 or not np.isfinite(vectors).all():
+        raise ValueError(
+            "`vectors` must be finite numbers of shape (n, D). Received: "
+            f"shape {vectors.shape}."
+        )
+    if not is_integer(clusters) or not 1 <= clusters <= len(vectors):
+        raise ValueError(
+            "`clusters` must be an integer from 1 to the number of vectors, "
+            f"{len(vectors)}. Received: {clusters!r}."
+        )
+    rng = np.random.default_rng(seed)
+    centers = vectors[[rng.integers(len(vectors))]]
+    while len(centers) < clusters:
+        far = _distances(vectors, centers).min(axis=1).argmax()
+        centers = np.concatenate([centers, vectors[[far]]])
+    for _ in range(ROUNDS):
+        numbers = _distances(vectors, centers).argmin(axis=1)
+        means = [
+            vectors[numbers == k].mean(axis=0)
+            if (numbers == k).any()
+            else centers[k]
+            for k in range(clusters)
+        ]
+        if np.allclose(means, centers):
+            break
+        centers = np.array(means)
+    return _distances(vectors, centers).argmin(axis=1), centers
+
+
+def _distances(vectors: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Returns squared distances, `(n, k)`."""
+    return ((vectors[:, None] - centers[None]) ** 2).sum(axis=2)
+
+
+def frame_tokens(numbers: Sequence[int]) -> list[str]:
+    """Returns the names of the clusters as tokens."""
+    return [f"[frame {number}]" for number in numbers]
+
+
+def code_tokens(codes: Sequence[str]) -> list[str]:
+    """Returns codes of diseases or drugs as tokens, such as "[E11.9]"."""
+    return [f"[{code}]" for code in codes]

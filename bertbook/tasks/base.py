@@ -1,0 +1,138 @@
+"""What all tasks share: how texts become rows, and what is refused.
+
+Differences: none from Devlin et al. (2019), section 4 and 5.3, beside those
+that `windows`, `spans` and `tags` name.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bertbook.checks import is_integer
+
+LONGEST_WINDOW = 384  # unless another is asked for; that of the paper's runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How texts become rows.
+
+    Attributes:
+        max_length: Tokens that a text is cut to, or that a window holds. None
+            never cuts, and takes windows as long as the model allows, at most
+            384.
+        stride: Tokens from one window to the next; None takes half.
+        strategy: Which pieces of a word get its tag: "first", "last", "all";
+            None means as the model was trained, else "first".
+        max_answer_length: Most pieces of an answer.
+        n_best: Answers that probabilities are shared among.
+    """
+
+    max_length: int | None = None
+    stride: int | None = None
+    strategy: str | None = None
+    max_answer_length: int = 30
+    n_best: int = 20
+
+
+def in_rows(function, *columns):
+    """Calls a function for each row, and names the row that it refuses."""
+    found = []
+    for row, values in enumerate(zip(*columns, strict=True)):
+        try:
+            found.append(function(*values))
+        except ValueError as error:
+            raise ValueError(f"Row {row}: {error}") from None
+    return found
+
+
+def check_columns(
+    data: Mapping[str, Sequence], needed: list[str], others: list[str]
+) -> dict[str, Any]:
+    """Returns the columns that a task reads, as lists of one length.
+
+    Raises:
+        KeyError: A column is missing; those that are there are named.
+        ValueError: The data are no dict, hold no row, or columns differ in
+            length; or one is no list.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(
+            "`data` must be a dict of columns, as `load_dataset` returns. "
+            f"Received: {type(data).__name__}."
+        )
+    missing = [name for name in needed if name not in data]
+    if missing:
+        raise KeyError(
+            f"`data` must hold the columns {', '.join(needed)}. Received: "
+            f"{', '.join(data) or 'none'}."
+        )
+    names = [name for name in (*needed, *others) if name in data]
+    for name in names:
+        column = data[name]
+        no_column = isinstance(column, str | bytes | Mapping | Set)
+        if no_column or not hasattr(column, "__len__"):
+            raise ValueError(
+                f"`{name}` must be a list with an entry for each row. "
+                f"Received: {type(column).__name__}."
+            )
+    columns = {name: list(data[name]) for name in names}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) != 1 or not lengths[needed[0]]:
+        raise ValueError(
+            "`data` must hold columns of one length, 1 at least. Received: "
+            f"{lengths}."
+        )
+    return columns
+
+
+def labeled(data, name):
+    """Returns the column that holds what is right.
+
+    Raises:
+        KeyError: It is missing.
+    """
+    if name not in data:
+        raise KeyError(
+            f"`data` must hold the column {name}. Received: {', '.join(data)}."
+        )
+    return data[name]
+
+
+def needed_tokenizer(model):
+    """Returns the tokenizer of a model.
+
+    Raises:
+        ValueError: It has none.
+    """
+    if model.tokenizer is None:
+        raise ValueError(
+            "`model` needs a tokenizer: no vocabulary was found beside the "
+            "weights. Set `model.tokenizer`."
+        )
+    return model.tokenizer
+
+
+def longest(model, settings):
+    """Returns how many tokens a window holds.
+
+    Raises:
+        ValueError: More were asked for than the model allows.
+    """
+    limit = model.config.max_position_embeddings
+    if settings.max_length is None:
+        return min(LONGEST_WINDOW, limit)
+    if is_integer(settings.max_length) and settings.max_length > limit:
+        raise ValueError(
+            "`max_length` must be at most `max_position_embeddings`, "
+            f"{limit}. Received: {settings.max_length}."
+        )
+    return settings.max_length
+
+
+def softmax(logits):
+    """Returns probabilities, over the last axis."""
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)

@@ -1,0 +1,456 @@
+"""Metrics of labels, numbers, tags and answers.
+
+Differences: shares, where `conlleval` and the scripts of SQuAD print percent. A
+column of one value has no correlation; here that is 0, where scipy gives nan.
+The script of SQuAD 1.1 counts a question without a prediction as wrong, the one
+of SQuAD 2.0 leaves it out; here it is an error.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from bertbook.text.bio import find_entities
+
+STRINGS = "OSU"  # the kinds of NumPy that hold them
+
+
+# One label a row.
+
+
+def accuracy(labels: Sequence, predictions: Sequence) -> float:
+    """Returns the share of predictions that are the label.
+
+    Args:
+        labels: B integers or strings.
+        predictions: B of the same kind.
+
+    Raises:
+        ValueError: They are empty, of different length or of different kind.
+    """
+    wanted, guesses = _check_columns(labels, predictions)
+    return float((wanted == guesses).mean())
+
+
+def f1(
+    labels: Sequence,
+    predictions: Sequence,
+    average: str = "binary",
+    positive: Any = 1,
+) -> float:
+    """Returns the F1 of one class, or the mean of all classes.
+
+    Args:
+        labels: B integers or strings.
+        predictions: B of the same kind.
+        average: "binary" for the class `positive`; "macro" for the plain mean
+            of all that occur.
+        positive: The class that counts.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
+        ValueError: What `accuracy` refuses, or `average` is unknown.
+    """
+    if average not in ("binary", "macro"):
+        raise ValueError(
+            f'`average` must be "binary" or "macro". Received: {average!r}.'
+        )
+    wanted, guesses = _check_columns(labels, predictions)
+    if average == "macro":
+        return float(
+            _sklearn().f1_score(
+                wanted, guesses, average="macro", zero_division=0
+            )
+        )
+    if isinstance(positive, str) != (wanted.dtype.kind in STRINGS):
+        raise ValueError(
+            "`positive` must be of the kind of the labels. "
+            f"Received: {positive!r} for {wanted.dtype}."
+        )
+    return float(
+        _sklearn().f1_score(
+            wanted == positive, guesses == positive, zero_division=0
+        )
+    )
+
+
+def matthews(labels: Sequence, predictions: Sequence) -> float:
+    """Returns the correlation of Matthews; 0 where either is constant.
+
+    Source: Matthews (1975); the metric of CoLA.
+
+    Args:
+        labels: B integers or strings, of two classes or more.
+        predictions: B of the same kind.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
+        ValueError: What `accuracy` refuses.
+    """
+    columns = _check_columns(labels, predictions)
+    if any(_is_constant(column) for column in columns):
+        return 0.0  # as scikit-learn, which also warns
+    return float(_sklearn().matthews_corrcoef(*columns))
+
+
+def pearson(labels: Sequence[float], predictions: Sequence[float]) -> float:
+    """Returns the linear correlation; 0 where either is constant.
+
+    Args:
+        labels: B finite numbers, B >= 2.
+        predictions: The same.
+
+    Raises:
+        ImportError: scipy is not installed.
+        ValueError: They are fewer than 2, of different length or not finite.
+    """
+    return _correlation("pearsonr", labels, predictions)
+
+
+def spearman(labels: Sequence[float], predictions: Sequence[float]) -> float:
+    """Returns the correlation of the ranks; 0 where either is constant.
+
+    Args:
+        labels: B finite numbers, B >= 2.
+        predictions: The same.
+
+    Raises:
+        ImportError: scipy is not installed.
+        ValueError: They are fewer than 2, of different length or not finite.
+    """
+    return _correlation("spearmanr", labels, predictions)
+
+
+# Entities.
+
+
+def entity_f1(
+    tags: Sequence[Sequence[str]],
+    predictions: Sequence[Sequence[str]],
+    strict: bool = False,
+) -> dict[str, Any]:
+    """Counts an entity as found where its type and both ends are right.
+
+    Source: Tjong Kim Sang and De Meulder (2003), section 2.3; `conlleval`.
+
+    Args:
+        tags: BIO tags of each word of each sentence.
+        predictions: The same, predicted.
+        strict: Whether an I- that goes on with nothing belongs to no entity;
+            by `conlleval` it begins one.
+
+    Returns:
+        `precision`, `recall` and `f1` over all entities; `by_type`, a dict of
+        the three, and `count`, for each type. What has nothing to count is 0.
+
+    Raises:
+        ValueError: There is no sentence, two differ in length, or a tag is
+            not BIO.
+    """
+    if len(tags) != len(predictions) or not len(tags):
+        raise ValueError(
+            "`tags` and `predictions` must hold the same sentences, one at "
+            f"least. Received: {len(tags)} and {len(predictions)}."
+        )
+    true: Counter = Counter()
+    guessed: Counter = Counter()
+    right: Counter = Counter()
+    for row, (wanted, found) in enumerate(zip(tags, predictions, strict=True)):
+        if len(wanted) != len(found):
+            raise ValueError(
+                f"`predictions[{row}]` must hold a tag for each of "
+                f"{len(wanted)} words. Received: {len(found)}."
+            )
+        sets = [set(find_entities(part, strict)) for part in (wanted, found)]
+        true.update(entity.type for entity in sets[0])
+        guessed.update(entity.type for entity in sets[1])
+        right.update(entity.type for entity in sets[0] & sets[1])
+    by_type = {
+        kind: _ratios(right[kind], guessed[kind], true[kind])
+        | {"count": true[kind]}
+        for kind in sorted(true | guessed)
+    }
+    micro = _ratios(right.total(), guessed.total(), true.total())
+    return {**micro, "by_type": by_type}
+
+
+def several_labels(labels: np.ndarray, predictions: np.ndarray):
+    """Returns metrics of several labels at once.
+
+    Args:
+        labels: 0 and 1, or bool, `(B, K)`.
+        predictions: The same.
+
+    Returns:
+        `exact_match`, the share of rows with every label right, and
+        `precision`, `recall` and `f1` over all labels of all rows together.
+
+    Raises:
+        ValueError: The shapes differ.
+    """
+    labels, predictions = (
+        np.asarray(labels, bool),
+        np.asarray(predictions, bool),
+    )
+    if labels.shape != predictions.shape or labels.ndim != 2 or not labels.size:
+        raise ValueError(
+            "`labels` and `predictions` must have one shape, (B, K). "
+            f"Received: {labels.shape} and {predictions.shape}."
+        )
+    right = int((labels & predictions).sum())
+    exact = float((labels == predictions).all(axis=1).mean())
+    return {"exact_match": exact} | _ratios(
+        right, int(predictions.sum()), int(labels.sum())
+    )
+
+
+def _ratios(right: int, guessed: int, true: int) -> dict[str, float]:
+    """Returns precision, recall and their harmonic mean."""
+    return {
+        "precision": right / guessed if guessed else 0.0,
+        "recall": right / true if true else 0.0,
+        "f1": 2 * right / (guessed + true) if guessed + true else 0.0,
+    }
+
+
+def _check_columns(labels, predictions) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two columns as arrays; refuses what cannot be compared."""
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    shapes = labels.shape, predictions.shape
+    if shapes[0] != shapes[1] or labels.ndim != 1 or not len(labels):
+        raise ValueError(
+            "`labels` and `predictions` must be of one length, 1 at least. "
+            f"Received: shapes {shapes[0]} and {shapes[1]}."
+        )
+    kinds = [array.dtype.kind in STRINGS for array in (labels, predictions)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            "`labels` and `predictions` must both be integers or both be "
+            f"strings. Received: {labels.dtype} and {predictions.dtype}."
+        )
+    return labels, predictions
+
+
+def _is_constant(column: np.ndarray) -> bool:
+    return bool((column == column[0]).all())
+
+
+def _correlation(name: str, labels, predictions) -> float:
+    """Returns what scipy gives, but 0 for a constant column."""
+    columns = [
+        np.asarray(x, float) for x in _check_columns(labels, predictions)
+    ]
+    if len(columns[0]) < 2 or not np.isfinite(columns).all():
+        raise ValueError(
+            "`labels` and `predictions` must be two finite numbers or more. "
+            f"Received: {labels} and {predictions}."
+        )
+    if any(_is_constant(column) for column in columns):
+        return 0.0
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise ImportError(
+            "Correlations need scipy: `pip install bertbook[metrics]`."
+        ) from error
+    return float(getattr(stats, name)(*columns).statistic)
+
+
+def has_sklearn() -> bool:
+    """Returns whether scikit-learn is installed, which `f1` needs."""
+    return find_spec("sklearn") is not None
+
+
+def _sklearn():
+    """Returns the metrics of scikit-learn."""
+    try:
+        from sklearn import metrics
+    except ImportError as error:
+        raise ImportError(
+            "F1 and the correlation of Matthews need scikit-learn: "
+            "`pip install bertbook[metrics]`."
+        ) from error
+    return metrics
+
+
+VERSIONS = (1, 2)
+PUNCTUATION = dict.fromkeys(map(ord, string.punctuation))
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+
+def normalize_answer(text: str) -> str:
+    """Drops case, ASCII punctuation, articles and further white space.
+
+    Source: Rajpurkar et al. (2016), section 6.1; the official script.
+
+    >>> normalize_answer("The  U.S.A.'s  an-them, a")
+    'usas anthem'
+    """
+    text = ARTICLES.sub(" ", text.lower().translate(PUNCTUATION))
+    return " ".join(text.split())
+
+
+def answer_f1(prediction: str, answer: str, version: int = 1) -> float:
+    """Returns the F1 of the words of a prediction and one answer.
+
+    Source: Rajpurkar et al. (2016), section 6.1; the official scripts. Where
+    neither has a word, the one of version 2 gives 1, the other gives 0.
+
+    >>> answer_f1("the red house", "a red barn")
+    0.5
+    """
+    predicted = normalize_answer(prediction).split()
+    wanted = normalize_answer(answer).split()
+    if not predicted and not wanted:
+        return float(version == 2)
+    common = (Counter(predicted) & Counter(wanted)).total()
+    return 2 * common / (len(predicted) + len(wanted))
+
+
+def score_questions(
+    questions: Sequence[Mapping],
+    predictions: Mapping[str, str],
+    version: int = 1,
+) -> dict[str, np.ndarray]:
+    """Scores each question by the answer that fits its prediction best.
+
+    Args:
+        questions: Q rows with `id` and `answers`, a list of dicts with `text`.
+        predictions: The predicted text for each id; "" for "no answer".
+        version: 1, where every question has an answer, or 2.
+
+    Returns:
+        `exact_match` and `f1`, `(Q,)` float64.
+
+    Raises:
+        ValueError: There is no question, one has no prediction, an id is not
+            among them or there twice, or version 1 has one without an answer.
+    """
+    if version not in VERSIONS:
+        raise ValueError(f"`version` must be 1 or 2. Received: {version!r}.")
+    _check_ids([question["id"] for question in questions], predictions)
+    exact, overlap = np.zeros(len(questions)), np.zeros(len(questions))
+    for row, question in enumerate(questions):
+        wanted = _wanted(question, version)
+        guess = predictions[question["id"]]
+        spelling = normalize_answer(guess)
+        exact[row] = spelling in map(normalize_answer, wanted)
+        overlap[row] = max(answer_f1(guess, text, version) for text in wanted)
+    return {"exact_match": exact, "f1": overlap}
+
+
+def squad(
+    questions: Sequence[Mapping],
+    predictions: Mapping[str, str],
+    version: int = 1,
+) -> dict[str, float]:
+    """Returns exact match and F1, as the official script of that version.
+
+    Args:
+        questions: As in `score_questions`.
+        predictions: As there.
+        version: 1 or 2.
+
+    Returns:
+        `exact_match`, `f1`; for version 2 also those of the questions with an
+        answer, `answered_...`, and of the others, `unanswered_...`, where
+        there are any.
+    """
+    scores = score_questions(questions, predictions, version)
+    found = {name: float(column.mean()) for name, column in scores.items()}
+    if version == 2:
+        has_answer = answerable(questions)
+        for part, rows in (
+            ("answered", has_answer),
+            ("unanswered", ~has_answer),
+        ):
+            for name, column in scores.items():
+                if rows.any():
+                    found[f"{part}_{name}"] = float(column[rows].mean())
+    return found
+
+
+def answerable(questions: Sequence[Mapping]) -> np.ndarray:
+    """Returns which questions have an answer, `(Q,)` bool."""
+    return np.array([bool(question["answers"]) for question in questions])
+
+
+def best_threshold(
+    scores: np.ndarray, no_answer: np.ndarray, has_answer: np.ndarray
+) -> tuple[float, float]:
+    """Finds the threshold above which "no answer" should win.
+
+    Source: `find_best_thresh` of the official script of SQuAD 2.0. It also
+    tries thresholds between equal scores, which no rule can apply; returns 0
+    where no question should be answered, here just below the lowest score;
+    and holds "the" against an empty answer, which its own scores do not.
+
+    Args:
+        scores: What each question scores if it is answered, `(Q,)`: exact
+            match or F1 of what was predicted, as `score_questions` gives it.
+        no_answer: By how much "no answer" beats the best span, Q floats.
+        has_answer: Which questions have an answer, `(Q,)`.
+
+    Returns:
+        The threshold, to be used as `no_answer > threshold`, and the mean
+        score with it.
+
+    Raises:
+        ValueError: The three differ in length, are empty or not finite.
+    """
+    scores, no_answer = np.asarray(scores), np.asarray(no_answer, float)
+    has_answer = np.asarray(has_answer, bool)
+    shapes = scores.shape, no_answer.shape, has_answer.shape
+    if len(set(shapes)) != 1 or scores.ndim != 1 or not len(scores):
+        raise ValueError(
+            "`scores`, `no_answer` and `has_answer` must be vectors of one "
+            f"length. Received: shapes {shapes}."
+        )
+    if not np.isfinite(no_answer).all():
+        raise ValueError(f"`no_answer` must be finite. Received: {no_answer}.")
+    order = np.argsort(no_answer, kind="stable")
+    levels = no_answer[order]
+    gains = np.where(has_answer, scores, scores - 1.0)[order]
+    totals = np.cumsum([np.sum(~has_answer), *gains])  # 0 to Q answered
+    can_cut = np.concatenate([[True], levels[1:] > levels[:-1], [True]])
+    best = int(np.where(can_cut, totals, -np.inf).argmax())
+    threshold = levels[best - 1] if best else np.nextafter(levels[0], -np.inf)
+    return float(threshold), float(totals[best] / len(scores))
+
+
+def _wanted(question: Mapping, version: int) -> list[str]:
+    """Returns the texts of the answers, as the official script takes them."""
+    texts = [answer["text"] for answer in question["answers"]]
+    if version == 2:
+        return [text for text in texts if normalize_answer(text)] or [""]
+    if not texts:
+        raise ValueError(
+            "`version=1` needs an answer to every question. Received: "
+            f"none for {question['id']!r}."
+        )
+    return texts
+
+
+def _check_ids(ids: Iterable[str], predictions: Mapping[str, str]) -> None:
+    """Refuses predictions that are not one for each question."""
+    counts = Counter(ids)
+    if not counts:
+        raise ValueError("`questions` must hold at least one. Received: none.")
+    for rule, wrong in (
+        ("must have different ids", [i for i, n in counts.items() if n > 1]),
+        ("must all be predicted", [i for i in counts if i not in predictions]),
+        (
+            "must hold what is predicted",
+            [i for i in predictions if i not in counts],
+        ),
+    ):
+        if wrong:
+            raise ValueError(
+                f"`questions` {rule}. Received: {wrong[0]!r} and "
+                f"{len(wrong) - 1} more that break this."
+            )

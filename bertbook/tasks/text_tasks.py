@@ -1,0 +1,219 @@
+"""Tasks about whole texts: a label, several, a number, or a choice.
+
+Each class holds one data set as one model sees it: `rows` to compute,
+`learn()` to add what is to be learned, `predictions` and `score` of what the
+model gave.
+
+Differences: none from Devlin et al. (2019), sections 4.1 and 4.4.
+"""
+
+import numpy as np
+
+from bertbook.batches.batching import check_lengths
+from bertbook.batches.rows import Rows
+from bertbook.checks import check_column, check_rows
+from bertbook.tasks import metrics
+from bertbook.tasks.base import (
+    check_columns,
+    labeled,
+    needed_tokenizer,
+    softmax,
+)
+from bertbook.tasks.labels import ONE_LABEL, REGRESSION, number_labels
+from bertbook.training.losses import (
+    classification_loss,
+    number_loss,
+    several_loss,
+)
+
+CHUNK = 2_000  # texts tokenized at a time
+
+
+class Texts:
+    """One text or two, with a label, several, or a number."""
+
+    def __init__(self, model, data, settings):
+        self.model = model
+        self.data = check_columns(data, ["text"], ["text_pair", "label"])
+        self.problem = model.problem_type
+        self.rows = tokenize(
+            model, self.data["text"], self.data.get("text_pair"), settings
+        )
+
+    @property
+    def main_metric(self):
+        """The metric that chooses the best weights."""
+        if self.problem == REGRESSION:
+            return "spearman"
+        return "accuracy" if self.problem == ONE_LABEL else "f1"
+
+    def learn(self):
+        """Adds the labels to the rows."""
+        self.rows.targets = {"": self._labels()}
+
+    def loss(self):
+        """Returns the loss of the model's output."""
+        if self.problem == REGRESSION:
+            return number_loss("sum")
+        if self.problem == ONE_LABEL:
+            return classification_loss("sum")
+        return several_loss("sum")
+
+    def predictions(self, outputs):
+        """Returns what `predict_texts` does."""
+        logits = finite(np.stack(outputs))  # (R, K)
+        if self.problem == REGRESSION:
+            return [{"score": float(value)} for value in logits[:, 0]]
+        name = self.model.config.id2label or range(logits.shape[1])
+        if self.problem == ONE_LABEL:
+            return [
+                {"label": name[int(p.argmax())], "score": float(p.max())}
+                for p in softmax(logits)
+            ]
+        return [
+            {
+                "labels": [name[i] for i in np.flatnonzero(p > 0.5)],
+                "scores": {name[i]: float(p[i]) for i in range(len(p))},
+            }
+            for p in 1 / (1 + np.exp(-logits))
+        ]
+
+    def score(self, outputs):
+        """Returns the metrics of the labels."""
+        logits, labels = np.stack(outputs), self._labels()
+        if self.problem == REGRESSION:
+            wanted, guesses = labels[:, 0], logits[:, 0]
+            return {
+                "pearson": metrics.pearson(wanted, guesses),
+                "spearman": metrics.spearman(wanted, guesses),
+                "mean_squared_error": float(((wanted - guesses) ** 2).mean()),
+            }
+        if self.problem != ONE_LABEL:
+            return metrics.several_labels(labels, logits > 0)
+        guesses = logits.argmax(axis=1)
+        found = {"accuracy": metrics.accuracy(labels, guesses)}
+        if not metrics.has_sklearn():
+            return found
+        if logits.shape[1] == 2:
+            found["f1"] = metrics.f1(labels, guesses)
+        else:
+            found["f1"] = metrics.f1(labels, guesses, "macro")
+        found["matthews"] = metrics.matthews(labels, guesses)
+        return found
+
+    def blank_score(self):
+        """Returns the metrics of numbers that no model gave.
+
+        So labels that do not fit are refused before hours of training.
+        """
+        shape = len(self.rows), self.model.num_labels
+        return self.score(np.arange(np.prod(shape), dtype=float).reshape(shape))
+
+    def _labels(self):
+        """Returns the labels as numbers, `(R,)`, `(R, 1)` or `(R, K)`."""
+        column = labeled(self.data, "label")
+        return number_labels(
+            column,
+            self.model.num_labels,
+            self.problem,
+            self.model.config.id2label,
+        )
+
+
+class Choices:
+    """A text and C texts of which one follows."""
+
+    main_metric = "accuracy"
+
+    def __init__(self, model, data, settings):
+        self.model = model
+        self.data = check_columns(data, ["text", "choices"], ["label"])
+        check_column(self.data["text"], "text")
+        counts = [
+            len(check_column(choices, f"choices[{row}]"))
+            for row, choices in enumerate(self.data["choices"])
+        ]
+        self.count = max(2, *counts)
+        for row, count in enumerate(counts):
+            if count != self.count:
+                raise ValueError(
+                    f"`choices[{row}]` must hold 2 texts or more, as many as "
+                    f"in the other rows, {self.count}. Received: {count}."
+                )
+        first = [t for t in self.data["text"] for _ in range(self.count)]
+        second = [choice for row in self.data["choices"] for choice in row]
+        self.rows = tokenize(model, first, second, settings, self.count)
+
+    def learn(self):
+        """Adds the number of the right choice to the rows."""
+        self.rows.targets = {"": self._labels()}
+
+    def loss(self):
+        """Returns the loss of the model's output."""
+        return classification_loss("sum")
+
+    def predictions(self, outputs):
+        """Returns what `predict_choices` does."""
+        return [
+            {
+                "choice": int(p.argmax()),
+                "text": choices[int(p.argmax())],
+                "score": float(p.max()),
+            }
+            for p, choices in zip(
+                softmax(finite(np.stack(outputs))),
+                self.data["choices"],
+                strict=True,
+            )
+        ]
+
+    def score(self, outputs):
+        """Returns the share of right choices."""
+        guesses = np.stack(outputs).argmax(axis=1)
+        return {"accuracy": metrics.accuracy(self._labels(), guesses)}
+
+    def blank_score(self):
+        """Returns the metrics where no choice is better than another."""
+        return self.score(np.zeros((len(self.rows), self.count)))
+
+    def _labels(self):
+        column = labeled(self.data, "label")
+        return number_labels(column, self.count, ONE_LABEL, None)
+
+
+def finite(logits):
+    """Returns logits that are numbers.
+
+    Raises:
+        ValueError: One is NaN or infinite: the weights are broken.
+    """
+    if not np.isfinite(logits).all():
+        raise ValueError(
+            "The logits of `model` must be finite numbers. Received: NaN or "
+            "infinity; load the weights again."
+        )
+    return logits
+
+
+def tokenize(model, texts, pairs, settings, choices=None):
+    """Returns the rows of texts, or of pairs of them.
+
+    Raises:
+        ValueError: A text is longer than the model allows; its row is named.
+    """
+    tokenizer = needed_tokenizer(model)
+    texts, pairs = check_rows(texts, pairs)
+    ids, segments = [], []
+    for start in range(0, len(texts), CHUNK):
+        part = slice(start, start + CHUNK)
+        batch = tokenizer(
+            texts[part],
+            None if pairs is None else pairs[part],
+            max_length=settings.max_length,
+        )
+        for row, size in enumerate(batch["attention_mask"].sum(axis=1)):
+            ids.append(batch["input_ids"][row, :size].copy())
+            segments.append(batch["token_type_ids"][row, :size].copy())
+    rows = Rows(ids, segments, choices, pad_token_id=model.config.pad_token_id)
+    check_lengths(rows.lengths(), model.config.max_position_embeddings)
+    return rows

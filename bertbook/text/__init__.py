@@ -1,0 +1,4 @@
+"""Characters to ids and back: tokenizers, vocabularies, sentences, tags.
+
+Read `tokenizer` first, then `wordpiece`.
+"""

@@ -1,0 +1,97 @@
+"""From pieces back to a text as people write it, spaces where they belong.
+
+A tokenizer parts words from marks and forgets where spaces were; English and
+Spanish put them by rules that a few lines hold. They cannot know everything: a
+dash that stood alone is taken for a hyphen.
+
+Differences: none; the papers leave this step to the programs that score.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from bertbook.text.wordpiece import CONTINUATION
+
+CLOSING = frozenset(".,;:!?%)]}»”…")  # no space before them
+OPENING = frozenset("¿¡([{«“")  # no space after them
+JOINING = frozenset("'’-")  # none on either side, between words
+IN_NUMBERS = frozenset(".,:")  # none on either side, between digits
+QUOTE = '"'  # opens, closes, opens again
+
+
+def spell(ids: Iterable[int], tokenizer: Any) -> str:
+    """Returns the text of ids; special tokens are left out.
+
+    Args:
+        ids: The ids of one text.
+        tokenizer: A `Tokenizer`.
+
+    Raises:
+        ValueError: An id is not in the vocabulary: the model that wrote it is
+            another, or its table has more rows.
+    """
+    pieces = (_piece(i, tokenizer.vocabulary) for i in ids)
+    kept = (piece for piece in pieces if piece not in tokenizer.special_tokens)
+    return join_words(join_pieces(kept))
+
+
+def _piece(number: int, vocabulary: Sequence[str]) -> str:
+    """Returns the piece of an id."""
+    if not 0 <= number < len(vocabulary):
+        raise ValueError(
+            f"`ids` must hold integers in [0, {len(vocabulary)}), of which "
+            f"the vocabulary has a piece. Received: {int(number)}."
+        )
+    return vocabulary[number]
+
+
+def join_pieces(pieces: Iterable[str]) -> list[str]:
+    """Returns the words and marks that pieces make."""
+    words: list[str] = []
+    for piece in pieces:
+        if piece.startswith(CONTINUATION) and words:
+            words[-1] += piece.removeprefix(CONTINUATION)
+        else:
+            words.append(piece)
+    return words
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Puts words and marks together.
+
+    >>> join_words(["¿", "Qué", "son", '"', "1", ",", "5", "m", '"', "?"])
+    '¿Qué son "1,5 m"?'
+    """
+    text, in_quotes = "", False
+    for place, word in enumerate(words):
+        if place and not _stand_together(words, place, in_quotes):
+            text += " "
+        in_quotes ^= word == QUOTE
+        text += word
+    return text
+
+
+def _stand_together(words: Sequence[str], place: int, in_quotes: bool) -> bool:
+    """Returns whether there is no space before a word.
+
+    Args:
+        words: Words and marks.
+        place: The number of the word, above 0.
+        in_quotes: Whether a quote is open before it.
+    """
+    last, word = words[place - 1], words[place]
+    if in_quotes and QUOTE in (last, word):
+        return True
+    if word in CLOSING or last in OPENING:
+        return True
+    if word in JOINING:
+        return _is_word(words, place - 1) and _is_word(words, place + 1)
+    if last in JOINING:
+        return _is_word(words, place - 2) and _is_word(words, place)
+    in_number = last in IN_NUMBERS and place > 1
+    return in_number and (words[place - 2] + word).isdecimal()
+
+
+def _is_word(words: Sequence[str], place: int) -> bool:
+    """Returns whether there is a word at a place, and no mark."""
+    return 0 <= place < len(words) and words[place][0].isalnum()

@@ -1,0 +1,496 @@
+"""From texts to ids and back, at the speed of the Rust library `tokenizers`.
+
+`wordpiece` is the readable definition; this module gives the same results.
+
+Differences: training picks pairs by how often they occur, as BPE does, because
+the Rust trainer does; `merges.learn_merges` shows WordPiece's own score.
+A text is cut only when `max_length` is given. Where both texts of a pair are
+too long and the room is odd, Google's code gives the odd place to the first;
+the Rust library, and we, to the longer one (to the second where both are
+equally long).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import tokenizers as rust
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from bertbook.checks import (
+    check_max_length,
+    check_rows,
+    check_switch,
+    check_text,
+    checked_lines,
+    is_integer,
+)
+from bertbook.locations import find_folder
+from bertbook.text import wordpiece
+from bertbook.text.vocabulary import (
+    SPECIAL_TOKENS,
+    has_capitals,
+    limit_letters,
+    number_pieces,
+    read_settings,
+    read_tokenizer_json,
+    read_vocabulary,
+    train_pieces,
+)
+
+ENGINES = ("rust", "python")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One text, or one pair, as the model sees it: lists of equal length.
+
+    `offsets` are (start, end) in characters of the raw text, (0, 0) for the
+    special tokens that were added. `word_ids` count the words of each text and
+    `sequence_ids` tell the text, 0 or 1; both are None for added tokens.
+    """
+
+    tokens: list[str]
+    input_ids: list[int]
+    token_type_ids: list[int]
+    attention_mask: list[int]
+    offsets: list[tuple[int, int]]
+    word_ids: list[int | None]
+    sequence_ids: list[int | None]
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+
+class Tokenizer:
+    """Turns texts into ids and ids into texts.
+
+    Args:
+        vocabulary: The pieces; the place of a piece is its id.
+        lowercase: Whether the model is uncased.
+        strip_accents: Whether to drop accents; None means "as `lowercase`".
+        split_cjk: Whether each CJK character is a word of its own.
+        max_word_length: A longer word, in characters, is [UNK].
+        added_tokens: Further pieces that a raw text may hold, kept whole.
+        engine: "rust", or "python" for `wordpiece`: slower, same results.
+
+    Raises:
+        ValueError: A piece stands twice in `vocabulary`, a special or added
+            token is missing from it, or an option has no such value.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        *,
+        lowercase: bool = True,
+        strip_accents: bool | None = None,
+        split_cjk: bool = True,
+        max_word_length: int = wordpiece.HUGGING_FACE_WORD_LIMIT,
+        added_tokens: Sequence[str] = (),
+        engine: str = "rust",
+    ):
+        if engine not in ENGINES:
+            raise ValueError(
+                f"`engine` must be one of {', '.join(ENGINES)}. "
+                f"Received: {engine!r}."
+            )
+        check_switch(lowercase, "lowercase")
+        check_switch(strip_accents is None or strip_accents, "strip_accents")
+        check_switch(split_cjk, "split_cjk")
+        if not is_integer(max_word_length) or max_word_length < 1:
+            raise ValueError(
+                "`max_word_length` must be an integer >= 1. "
+                f"Received: {max_word_length!r}."
+            )
+        self.ids = number_pieces(vocabulary)
+        self.vocabulary = list(self.ids)
+        unknown = [token for token in added_tokens if token not in self.ids]
+        if isinstance(added_tokens, str) or unknown:
+            raise ValueError(
+                "`added_tokens` must be a list of pieces of `vocabulary`. "
+                f"Received: {added_tokens!r}."
+            )
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.split_cjk = split_cjk
+        self.max_word_length = max_word_length
+        self.special_tokens = tuple(
+            dict.fromkeys((*SPECIAL_TOKENS, *added_tokens))
+        )
+        self.engine = engine
+        self.pad_token_id, self.unk_token_id = (
+            self.ids["[PAD]"],
+            self.ids["[UNK]"],
+        )
+        self.cls_token_id, self.sep_token_id = (
+            self.ids["[CLS]"],
+            self.ids["[SEP]"],
+        )
+        self.mask_token_id = self.ids["[MASK]"]
+        self._rust_tokenizers: dict[int | None, rust.Tokenizer] = {}
+
+    def __repr__(self) -> str:
+        case = "uncased" if self.lowercase else "cased"
+        return f"Tokenizer({len(self)} pieces, {case}, engine={self.engine!r})"
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    # Reading, training, writing.
+
+    @classmethod
+    def from_vocab(
+        cls, path: str | Path, lowercase: bool = True, engine: str = "rust"
+    ) -> "Tokenizer":
+        """Reads a `vocab.txt`: one piece a line, the line number is the id.
+
+        Raises:
+            FileNotFoundError: `path` is not a file.
+            ValueError: The file is not UTF-8, or is no BERT vocabulary.
+        """
+        pieces = read_vocabulary(Path(path))
+        return cls(pieces, lowercase=lowercase, engine=engine)
+
+    @classmethod
+    def from_pretrained(
+        cls, name_or_dir: str | Path, engine: str = "rust"
+    ) -> "Tokenizer":
+        """Reads the tokenizer of a model: `tokenizer.json` or `vocab.txt`.
+
+        Stored truncation and padding are switched off. Where no file says
+        whether a `vocab.txt` is cased, a piece with a capital letter decides.
+
+        Args:
+            name_or_dir: A shipped name, a folder, or "hf://org/name".
+            engine: "rust" or "python".
+
+        Raises:
+            FileNotFoundError: The folder has neither file.
+            ValueError: The file describes another tokenizer than BERT's.
+        """
+        folder = find_folder(name_or_dir)
+        if (folder / "tokenizer.json").is_file():
+            return cls(
+                **read_tokenizer_json(folder / "tokenizer.json"), engine=engine
+            )
+        if not (folder / "vocab.txt").is_file():
+            raise FileNotFoundError(
+                f"No tokenizer.json and no vocab.txt in {folder}."
+            )
+        pieces = read_vocabulary(folder / "vocab.txt")
+        settings = read_settings(folder / "tokenizer_config.json")
+        settings.setdefault("lowercase", not has_capitals(pieces))
+        return cls(pieces, **settings, engine=engine)
+
+    @classmethod
+    def train(
+        cls,
+        lines: Iterable[str],
+        vocab_size: int = 8192,
+        lowercase: bool = True,
+        alphabet: str = "",
+        engine: str = "rust",
+        limit_alphabet: int | None = None,
+    ) -> "Tokenizer":
+        """Trains a vocabulary: the same lines give the same one, always.
+
+        Args:
+            lines: The text, read once; memory grows with its distinct words.
+            vocab_size: How many pieces, special tokens included. A warning
+                says so where the text gives fewer.
+            lowercase: Whether to lower-case and drop accents.
+            alphabet: Characters that get a piece of their own even where the
+                text does not hold them.
+            engine: The engine of the tokenizer returned.
+            limit_alphabet: Most characters of the text that get a piece, the
+                frequent ones; words with others become [UNK]. None: all.
+
+        Raises:
+            ValueError: `lines` is a single string, holds no words or
+                something else than strings, `vocab_size` does not hold the
+                special tokens and every character, or `limit_alphabet` is
+                below 1.
+        """
+        check_switch(lowercase, "lowercase")
+        check_text(alphabet, "alphabet")
+        if not is_integer(vocab_size):
+            raise ValueError(
+                f"`vocab_size` must be an integer. Received: {vocab_size!r}."
+            )
+        if limit_alphabet is not None and (
+            not is_integer(limit_alphabet) or limit_alphabet < 1
+        ):
+            raise ValueError(
+                "`limit_alphabet` must be an integer >= 1, or None. "
+                f"Received: {limit_alphabet!r}."
+            )
+        counts: Mapping[str, int] = wordpiece.count_words(
+            checked_lines(lines), lowercase
+        )
+        if limit_alphabet is not None:
+            counts = limit_letters(counts, limit_alphabet)
+        pieces = train_pieces(counts, vocab_size, alphabet)
+        return cls(pieces, lowercase=lowercase, engine=engine)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Writes vocab.txt, tokenizer.json and tokenizer_config.json."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        text = "\n".join(self.vocabulary) + "\n"
+        (folder / "vocab.txt").write_text(text, encoding="utf-8", newline="\n")
+        self._rust(None).save(str(folder / "tokenizer.json"))
+        settings = {
+            "tokenizer_class": "BertTokenizer",
+            "do_lower_case": self.lowercase,
+            "strip_accents": self.strip_accents,
+            "tokenize_chinese_chars": self.split_cjk,
+            **{
+                f"{token[1:-1].lower()}_token": token
+                for token in SPECIAL_TOKENS
+            },
+        }
+        path = folder / "tokenizer_config.json"
+        path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+    # Encoding and decoding.
+
+    def encode(
+        self, text: str, pair: str | None = None, max_length: int | None = None
+    ) -> Encoding:
+        """Encodes one text, or a pair, as [CLS] text [SEP] pair [SEP].
+
+        Args:
+            text: The raw text.
+            pair: The raw second text.
+            max_length: Length to cut to, special tokens included, always from
+                the end of the longer text. None never cuts.
+
+        Raises:
+            ValueError: A text is not a string or holds a lone surrogate, or
+                `max_length` leaves no room for the texts.
+        """
+        check_text(text, "text")
+        if pair is not None:
+            check_text(pair, "pair")
+        max_length = check_max_length(max_length, pair is not None)
+        if self.engine == "python":
+            return self._encode_in_python(text, pair, max_length)
+        encoded = self._rust(max_length).encode(text, pair)
+        return Encoding(
+            tokens=encoded.tokens,
+            input_ids=encoded.ids,
+            token_type_ids=encoded.type_ids,
+            attention_mask=encoded.attention_mask,
+            offsets=encoded.offsets,
+            word_ids=encoded.word_ids,
+            sequence_ids=encoded.sequence_ids,
+        )
+
+    def __call__(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        max_length: int | None = None,
+        padding: str = "longest",
+    ) -> dict[str, np.ndarray]:
+        """Encodes a batch of texts, padded at the right.
+
+        Args:
+            texts: A list of B raw texts; a tuple, an array or a column of a
+                table will do.
+            pairs: A list of B second texts.
+            max_length: Length to cut to, as in `encode`.
+            padding: "longest" pads to the longest row, "max_length" to
+                `max_length`.
+
+        Returns:
+            `input_ids`, `token_type_ids` and `attention_mask`, each `(B, S)`
+            int32.
+
+        Raises:
+            ValueError: The batch is empty, the two lists differ in length, a
+                row is not a string, or an option is unknown.
+        """
+        texts, pairs = check_rows(texts, pairs)
+        max_length = check_max_length(max_length, pairs is not None)
+        if padding not in ("longest", "max_length"):
+            raise ValueError(
+                '`padding` must be "longest" or "max_length". '
+                f"Received: {padding!r}."
+            )
+        if padding == "max_length" and max_length is None:
+            raise ValueError('`padding="max_length"` needs `max_length`.')
+        rows, type_rows = self._encode_rows(texts, pairs, max_length)
+        width = max(map(len, rows))
+        if padding == "max_length" and max_length is not None:
+            width = max_length
+        real = np.arange(width) < np.array([len(row) for row in rows])[:, None]
+        batch = {
+            "input_ids": np.full(real.shape, self.pad_token_id, "int32"),
+            "token_type_ids": np.zeros(real.shape, "int32"),
+            "attention_mask": real.astype("int32"),
+        }
+        batch["input_ids"][real] = _flatten(rows)
+        if type_rows is not None:
+            batch["token_type_ids"][real] = _flatten(type_rows)
+        return batch
+
+    def encode_pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        """Returns the ids of each text, without [CLS] and [SEP].
+
+        Args:
+            texts: A list of raw texts; nothing is cut or padded.
+
+        Raises:
+            ValueError: A text is not a string or holds a lone surrogate.
+        """
+        texts, _ = check_rows(texts, None)
+        if self.engine == "python":
+            return [[self.ids[p.text] for p in self._pieces(t)] for t in texts]
+        encoded = self._rust(None).encode_batch_fast(
+            texts, add_special_tokens=False
+        )
+        return [row.ids for row in encoded]
+
+    def decode(
+        self, ids: Iterable[int], skip_special_tokens: bool = True
+    ) -> str:
+        """Joins ids to a text. Case, accents and spaces are not recovered.
+
+        Args:
+            ids: The ids of one text.
+            skip_special_tokens: Whether to leave out [CLS], [SEP] and so on.
+
+        Raises:
+            ValueError: An id is no integer, or outside the vocabulary.
+        """
+        ids = list(ids)
+        for i in ids:
+            if not is_integer(i) or not 0 <= i < len(self):
+                raise ValueError(
+                    f"`ids` must hold integers in [0, {len(self)}). "
+                    f"Received: {i!r}."
+                )
+        return self._rust(None).decode(
+            [int(i) for i in ids], skip_special_tokens
+        )
+
+    def _encode_rows(self, texts, pairs, max_length):
+        """Returns the ids of each row and, for pairs, their segments."""
+        if self.engine == "python":
+            encoded = [
+                self.encode(text, pair, max_length)
+                for text, pair in zip(
+                    texts, pairs or [None] * len(texts), strict=True
+                )
+            ]
+            return (
+                [e.input_ids for e in encoded],
+                [e.token_type_ids for e in encoded],
+            )
+        if pairs is not None:
+            texts = list(zip(texts, pairs, strict=True))
+        encoded = self._rust(max_length).encode_batch_fast(texts)
+        rows = [row.ids for row in encoded]
+        return rows, None if pairs is None else [
+            row.type_ids for row in encoded
+        ]
+
+    def _encode_in_python(self, text, pair, max_length) -> Encoding:
+        """Encodes with `wordpiece`, as the Rust library would."""
+        parts = [self._pieces(t) for t in (text, pair) if t is not None]
+        if max_length is not None:
+            room = max_length - len(parts) - 1
+            lengths = longest_first([len(part) for part in parts], room)
+            parts = [part[:n] for part, n in zip(parts, lengths, strict=True)]
+        added = (0, 0), None, None
+        rows: list[tuple] = [("[CLS]", 0, *added)]
+        for segment, part in enumerate(parts):
+            rows.extend(
+                (p.text, segment, (p.start, p.end), p.word, segment)
+                for p in part
+            )
+            rows.append(("[SEP]", segment, *added))
+        tokens, types, offsets, words, sequences = map(
+            list, zip(*rows, strict=True)
+        )
+        ids = [self.ids[token] for token in tokens]
+        return Encoding(
+            tokens, ids, types, [1] * len(ids), offsets, words, sequences
+        )
+
+    def _pieces(self, text: str) -> list[wordpiece.Piece]:
+        return wordpiece.tokenize(
+            text,
+            self.ids,
+            lowercase=self.lowercase,
+            strip_accents=self.strip_accents,
+            split_cjk=self.split_cjk,
+            special_tokens=self.special_tokens,
+            max_word_length=self.max_word_length,
+        )
+
+    @cached_property
+    def _word_piece(self) -> models.WordPiece:
+        """The vocabulary inside the Rust library, shared by every cut."""
+        return models.WordPiece(
+            self.ids,
+            unk_token="[UNK]",
+            max_input_chars_per_word=self.max_word_length,
+        )
+
+    def _rust(self, max_length: int | None) -> rust.Tokenizer:
+        """Returns the Rust tokenizer that cuts at `max_length`, made once."""
+        if max_length not in self._rust_tokenizers:
+            built = self._build_rust()
+            if max_length is not None:
+                built.enable_truncation(max_length, strategy="longest_first")
+            self._rust_tokenizers[max_length] = built
+        return self._rust_tokenizers[max_length]
+
+    def _build_rust(self) -> rust.Tokenizer:
+        """Assembles the same five steps from the parts of the Rust library."""
+        built = rust.Tokenizer(self._word_piece)
+        built.add_special_tokens(
+            [rust.AddedToken(t, normalized=False) for t in self.special_tokens]
+        )
+        built.normalizer = normalizers.BertNormalizer(
+            clean_text=True,
+            handle_chinese_chars=self.split_cjk,
+            strip_accents=self.strip_accents,
+            lowercase=self.lowercase,
+        )
+        built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        built.post_processor = processors.BertProcessing(
+            ("[SEP]", self.sep_token_id), ("[CLS]", self.cls_token_id)
+        )
+        built.decoder = decoders.WordPiece(prefix=wordpiece.CONTINUATION)
+        return built
+
+
+def longest_first(lengths: Sequence[int], room: int) -> list[int]:
+    """Returns how much to keep of one text or two, the longer one cut first.
+
+    Args:
+        lengths: Number of pieces of each text.
+        room: Number of pieces that may stay in all.
+    """
+    if sum(lengths) <= room:
+        return list(lengths)
+    if len(lengths) == 1:
+        return [room]
+    shorter, longer = sorted(lengths)
+    shorter = min(shorter, room // 2)
+    if lengths[0] > lengths[1]:
+        return [room - shorter, shorter]
+    return [shorter, room - shorter]
+
+
+def _flatten(rows) -> np.ndarray:
+    """Joins the rows of a ragged list."""
+    return np.fromiter(chain.from_iterable(rows), "int32")

@@ -1,0 +1,203 @@
+"""The `Monitor` of a run, a Keras callback, and the `Log` that it writes."""
+
+import csv
+import math
+import sys
+import time
+from pathlib import Path
+
+from bertbook.runtime import keras
+
+
+class Log:
+    """A CSV file of a run, one row for each stretch of steps.
+
+    Args:
+        path: The file; rows from a step on that will be done again are cut.
+        done: Number of steps done.
+    """
+
+    def __init__(self, path, done=0):
+        self.path = Path(path)
+        self.rows = []
+        if self.path.is_file():
+            with open(self.path, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            self.rows = [row for row in rows if int(row["step"]) <= done]
+        self._write()
+
+    def add(self, row):
+        """Adds a row: a dict that holds `step`."""
+        self.rows.append(row)
+        self._write()
+
+    def _write(self):
+        """Writes all rows; columns are those of any of them."""
+        columns = list(dict.fromkeys(name for row in self.rows for name in row))
+        unfinished = self.path.with_suffix(".part")
+        with open(unfinished, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(self.rows)
+        unfinished.replace(self.path)
+
+
+class Monitor(keras.callbacks.Callback):
+    """Logs, evaluates and saves every so many steps of a call of `fit`.
+
+    A step is an update of the weights; with gradient accumulation `fit` sees
+    several batches a step. A row of means is made whenever something is due.
+
+    Args:
+        total: Steps of the whole run.
+        done: Steps done before this call.
+        amount: Tokens of one step, padding counted, for the speed.
+        names: What the logs of Keras are called in a row.
+        tasks: Pairs of a number of steps and a function of the row, called
+            in their order when they are due, and all at the end. None for
+            the number means with every row.
+        accumulation: Batches that make one step.
+        verbose: Whether to print every row.
+        unit: What `amount` counts.
+        seconds: After how many seconds the run ends, whatever steps are left;
+            None never ends it so.
+        spent: Seconds that the run took before this call.
+    """
+
+    def __init__(
+        self,
+        total,
+        done,
+        amount,
+        names,
+        tasks,
+        accumulation=1,
+        verbose=True,
+        unit="tokens",
+        seconds=None,
+        spent=0.0,
+    ):
+        super().__init__()
+        self.total = total
+        self.first = self.done = done
+        self.amount = amount
+        self.names = names
+        self.tasks = tasks
+        self.accumulation = accumulation
+        self.verbose = verbose
+        self.unit = unit
+        self.seconds = seconds
+        self.spent = spent
+        self.is_last = False
+
+    def on_train_begin(self, logs=None):
+        """Starts the clock."""
+        self.start = self.last = time.perf_counter()
+        self.last_step = self.done
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Does what is due after a step."""
+        if (batch + 1) % self.accumulation:
+            return
+        self.done += 1
+        self.is_last = self.done == self.total or self._is_late()
+        if not any(map(self._is_due, self.tasks)):
+            return
+        model = self.model  # asked for, JAX brings its variables up to date
+        row = self._row(logs)
+        for steps, function in self.tasks:
+            if steps is None or self._is_due((steps, function)):
+                function(row)
+        model.reset_metrics()
+        if self.verbose:
+            self._print(row)
+        self.last, self.last_step = time.perf_counter(), self.done
+        if self.is_last:
+            model.stop_training = True
+
+    def seconds_spent(self):
+        """Returns how long the run has taken, earlier calls counted."""
+        return self.spent + time.perf_counter() - self.start
+
+    def _is_late(self):
+        return self.seconds is not None and self.seconds_spent() > self.seconds
+
+    def _is_due(self, task):
+        steps, _ = task
+        return steps is not None and (self.is_last or self.done % steps == 0)
+
+    def _row(self, logs):
+        """Returns the means since the last row.
+
+        Raises:
+            ValueError: The loss is NaN or infinite.
+        """
+        row = {"step": self.done}
+        for theirs, ours in self.names.items():
+            row[ours] = float(f"{float(logs[theirs]):.6g}")
+        if not math.isfinite(row["loss"]):
+            raise ValueError(
+                f"The loss is {row['loss']} at step {self.done}: lower the "
+                "learning rate, or lengthen the warm-up."
+            )
+        seconds = time.perf_counter() - self.last
+        steps = self.done - self.last_step
+        speed = round(steps * self.amount / seconds)
+        row[f"{self.unit}_per_second"] = speed
+        return row
+
+    def _print(self, row):
+        """Prints a bar, the means, the speed and the time that is left."""
+        pace = (time.perf_counter() - self.start) / (self.done - self.first)
+        left = pace * (self.total - self.done)
+        if self.seconds is not None:
+            left = min(left, max(0, self.seconds - self.seconds_spent()))
+        left = round(left)
+        facts = "  ".join(
+            f"{name} {value:.3f}"
+            for name, value in row.items()
+            if isinstance(value, float)
+        )
+        filled = round(20 * self.done / self.total)
+        line = (
+            f"[{'=' * filled:20}] {self.done}/{self.total}  {facts}  "
+            f"{row[f'{self.unit}_per_second']:,} {self.unit}/s  "
+            f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left"
+        )
+        end = "\r" if sys.stdout.isatty() and self.done < self.total else "\n"
+        print(line, end=end, flush=True)
+
+
+def tensorboard_writer(folder):
+    """Returns a function that writes a row of a log for TensorBoard.
+
+    Args:
+        folder: Where the event files go.
+
+    Raises:
+        ImportError: TensorFlow, which writes the format, is not installed.
+    """
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        raise ImportError(
+            "Logs for TensorBoard need TensorFlow: "
+            "`pip install bertbook[tensorflow]`."
+        ) from error
+    writer = tf.summary.create_file_writer(str(folder))
+
+    summary = tf.compat.v1.Summary  # needs no package beside TensorFlow
+
+    def write(row):
+        values = [
+            summary.Value(tag=name, simple_value=float(value))
+            for name, value in row.items()
+            if name != "step"
+        ]
+        with writer.as_default():
+            tf.summary.experimental.write_raw_pb(
+                summary(value=values).SerializeToString(), step=row["step"]
+            )
+        writer.flush()
+
+    return write

@@ -1,0 +1,129 @@
+"""Translating raw texts, and how good the translations are.
+
+Differences: none; the search and its two numbers are those of Vaswani et al.
+(2017), section 6.1.
+"""
+
+import numpy as np
+
+from bertbook.decoder.generate import generate
+from bertbook.decoder.seq2seq import Seq2SeqTransformer
+from bertbook.translation.bitext import draw_batches, encode_pairs
+from bertbook.translation.scores import check_scoring, score_translations
+
+TOKENS = 4_096  # computed at a time
+
+
+def translate(model, texts, max_length=None, search="beams", **options):
+    """Translates texts, each as one sentence.
+
+    Args:
+        model: A `Seq2SeqTransformer` with its tokenizers, or the name or
+            folder of one.
+        texts: A list of raw texts.
+        max_length: Most tokens of a translation; None for as many as there
+            are positions. What has not ended then stays as it is.
+        search: "beams", "greedy" or "sample".
+        **options: Further keywords of `generate`, for example `batch_size`,
+            `beam_width` or `length_penalty`.
+
+    Returns:
+        A list of translations.
+
+    Raises:
+        FileNotFoundError: There is no such model.
+        ValueError: A text is too long or empty, or an option is out of range.
+    """
+    model = loaded(model)
+    if max_length is None:
+        max_length = model.config.max_position_embeddings
+    return generate(model, texts, max_length, search, **options)
+
+
+def score(model, data, max_length=None, search="beams", **options):
+    """Translates the sources of a set, and compares with its targets.
+
+    Args:
+        model: As in `translate`; so are the further arguments.
+        data: A dict of the columns `source` and `target`.
+        max_length: See there.
+        search: See there.
+        **options: See there.
+
+    Returns:
+        What `score_translations` gives: `bleu`, `chrf` and `signatures`.
+
+    Raises:
+        KeyError: A column is missing.
+        ImportError: sacrebleu is not installed.
+        ValueError: As `translate`; or the columns differ in length.
+    """
+    sources, targets = columns_of(data)
+    check_scoring(sources, targets)
+    found = translate(model, sources, max_length, search, **options)
+    return score_translations(found, targets)
+
+
+def columns_of(data):
+    """Returns the sources and the targets of a set.
+
+    Raises:
+        KeyError: A column is missing.
+        ValueError: `data` has no columns.
+    """
+    if not hasattr(data, "keys"):
+        raise ValueError(
+            "A set of translations must be a dict of columns. Received: "
+            f"{type(data).__name__}."
+        )
+    for name in ("source", "target"):
+        if name not in data:
+            raise KeyError(
+                "A set of translations must have the columns `source` and "
+                f"`target`. Received: {', '.join(map(str, data))}."
+            )
+    return data["source"], data["target"]
+
+
+def take_pairs(data, rows):
+    """Returns some pairs of a set, by their numbers, as columns."""
+    pairs = list(zip(*columns_of(data), strict=True))
+    sources, targets = zip(*(pairs[row] for row in rows), strict=True)
+    return {"source": list(sources), "target": list(targets)}
+
+
+def encode_columns(model, data):
+    """Returns the pairs of a set as a `Bitext` for a model."""
+    tokenizers = model.tokenizer, model.target_tokenizer
+    return encode_pairs(*columns_of(data), *tokenizers, model.config)
+
+
+def token_loss(model, bitext):
+    """Returns how badly a model foresees targets, in nats a token.
+
+    Each token is foreseen from the source and the right tokens before it. No
+    label is smoothed.
+
+    Args:
+        model: A `Seq2SeqTransformer`.
+        bitext: A `Bitext`.
+    """
+    limit = model.config.max_position_embeddings
+    nats = tokens = 0
+    batches = draw_batches(bitext.lengths(), TOKENS, limit, [0])
+    for rows, length, size in batches:
+        x, labels, weights = bitext.step(rows.tolist(), length, size)
+        logits = np.asarray(model.compute_on_batch(x), "float32")  # (B, T, V)
+        logits -= logits.max(axis=-1, keepdims=True)
+        picked = np.take_along_axis(logits, labels[..., None], axis=-1)
+        losses = np.log(np.exp(logits).sum(axis=-1)) - picked[..., 0]
+        nats += losses[weights > 0].sum()
+        tokens += (weights > 0).sum()
+    return float(nats / tokens)
+
+
+def loaded(model):
+    """Returns a model, read where only its name or folder is given."""
+    if isinstance(model, Seq2SeqTransformer):
+        return model
+    return Seq2SeqTransformer.from_pretrained(model)

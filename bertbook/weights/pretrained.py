@@ -1,0 +1,427 @@
+"""Loading and saving, for every model of the package.
+
+Differences: none; this module has no counterpart in the paper.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from bertbook.batches import batching
+from bertbook.batches.batching import without_lists
+from bertbook.config import BertConfig, StoredConfig
+from bertbook.runtime import choose_dtype, compile_with, is_concrete, keras
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.weights import formats, names
+
+
+@dataclass
+class LoadReport:
+    """What a loader took, what it skipped and what it drew anew.
+
+    Attributes:
+        source: The folder or name that was read.
+        layout: "Hugging Face", "Google", "KerasHub" or "bertbook".
+        loaded: Our names of the tensors that were taken.
+        skipped: Their names of the tensors that were not, with the reason.
+        drawn: Our names of the tensors that the source lacks.
+    """
+
+    source: str
+    layout: str
+    loaded: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    drawn: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"{self.source} ({self.layout}): {len(self.loaded)} tensors"]
+        lines += [f"  skipped {n}: {why}" for n, why in self.skipped.items()]
+        lines += [f"  drawn anew: {name}" for name in self.drawn]
+        return "\n".join(lines)
+
+
+class Pretrained:
+    """Gives a model loading and saving, and a check of every batch.
+
+    Comes before `keras.Model` among the bases of a model.
+    """
+
+    config_class: type[StoredConfig] = BertConfig
+    load_report = None
+    tokenizer = None
+
+    def __call__(self, batch, *args, **kwargs):
+        """Checks a batch, then calls the model; see its `call`.
+
+        Inside a compiled function only shapes are known, so that only shapes
+        are checked there.
+
+        Raises:
+            ValueError: The batch does not fit the config, as
+                `batching.check_batch` says.
+        """
+        return super().__call__(self.checked(batch), *args, **kwargs)
+
+    def fit(self, x=None, *args, **kwargs):
+        """Checks `x` where it is no data set, then trains as Keras does.
+
+        Raises:
+            ValueError: `x` does not fit the config, as `batching.check_batch`
+                says.
+        """
+        if self.built and self.optimizer and not self.optimizer.built:
+            # Made in the first step, its variables would cost a second trace.
+            self.optimizer.build(self.trainable_variables)
+        return super().fit(self._checked_whole(x), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        """Checks `x` as `fit` does, then evaluates as Keras does."""
+        return super().evaluate(self._checked_whole(x), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Checks `x` as `fit` does, then predicts as Keras does."""
+        return super().predict(self._checked_whole(x), *args, **kwargs)
+
+    def compute_on_batch(self, batch):
+        """Computes the outputs for a batch of NumPy arrays, as NumPy arrays.
+
+        As `predict_on_batch`, but on TensorFlow one graph serves batches of
+        every length.
+        """
+        batch = self.checked(batch)
+        if keras.backend.backend() != "tensorflow":
+            return self.predict_on_batch(batch)
+        import tensorflow as tf
+
+        signature = {
+            name: tf.TensorSpec([None] * array.ndim, tf.as_dtype(array.dtype))
+            for name, array in sorted(batch.items())
+        }
+        graph = self._graphs.get(str(signature))
+        if graph is None:
+            graph = self._graphs[str(signature)] = tf.function(
+                lambda batch: self(batch, training=False),
+                input_signature=[signature],
+                jit_compile=self.jit_compile,
+            )
+        return keras.tree.map_structure(lambda x: x.numpy(), graph(batch))
+
+    def compile_once(self, key, function):
+        """Returns a function compiled, the first that came with this key.
+
+        Args:
+            key: What tells it from other functions; any further argument
+                that it was made with is a part.
+            function: As in `runtime.compile_with`.
+        """
+        if key not in self._graphs:
+            self._graphs[key] = compile_with(self, function)
+        return self._graphs[key]
+
+    @functools.cached_property
+    def _graphs(self):
+        """Holds what was compiled, by its key."""
+        return {}
+
+    def _checked_whole(self, x):
+        """Checks arrays before a compiled function hides their values."""
+        is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
+        return self.checked(x) if is_batch else x
+
+    def checked(self, batch):
+        """Returns a batch that fits the config, its lists made arrays.
+
+        Raises:
+            ValueError: It does not fit.
+        """
+        if not isinstance(batch, Mapping):
+            raise ValueError(
+                "`batch` must be a dict of arrays, as a tokenizer returns. "
+                f"Received: {type(batch).__name__}."
+            )
+        batch = without_lists(batch)
+        if all(is_concrete(array) for array in batch.values()):
+            self._check_values({n: np.asarray(a) for n, a in batch.items()})
+        else:
+            self._check_shapes(batch)
+        return batch
+
+    def _check_values(self, arrays):
+        """Refuses a batch of NumPy arrays that does not fit the config."""
+        batching.check_batch(arrays, self.config)
+
+    def _check_shapes(self, batch):
+        """Refuses a batch by what is known of it in a compiled function."""
+        if "input_ids" in batch:
+            batching.check_shape(batch["input_ids"].shape, self.config)
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+    @classmethod
+    def from_config(cls, config):
+        """Builds the model that `get_config` describes."""
+        values = cls.config_class.from_dict(config["config"])
+        return super().from_config({**config, "config": values})
+
+    @classmethod
+    def from_pretrained(cls, name_or_dir, **options):
+        """Builds a model with the weights of a published or saved one.
+
+        Args:
+            name_or_dir: A shipped name, a folder in the layout of Hugging
+                Face, Google or KerasHub, "hf://org/name", "keras://preset", or
+                a KerasHub `BertBackbone`.
+            **options: Keywords of the model, for example `dtype`; there "auto"
+                is what `runtime.choose_dtype` says.
+
+        Raises:
+            FileNotFoundError: There is no such model; the forms are listed.
+            ValueError: A tensor of the encoder is missing, has another shape
+                or holds NaN or infinity; all such tensors are named.
+        """
+        if options.get("dtype") == "auto":
+            options["dtype"] = choose_dtype().path
+        checkpoint = cls._read(name_or_dir)
+        model = cls(checkpoint.config, **cls._options(checkpoint, options))
+        _leave_other_sizes(checkpoint, model)
+        model.load_report = _fill(model, checkpoint, str(name_or_dir))
+        model._find_tokenizers(checkpoint)
+        return model
+
+    @classmethod
+    def _read(cls, name_or_dir):
+        """Reads the checkpoint, without heads that this model cannot have."""
+        checkpoint = formats.read_checkpoint(name_or_dir)
+        _leave_other_heads(checkpoint, cls.architecture)
+        return checkpoint
+
+    def _find_tokenizers(self, checkpoint):
+        """Takes the tokenizer beside the weights, where there is one."""
+        self.tokenizer = find_tokenizer(checkpoint)
+
+    @classmethod
+    def _options(cls, checkpoint, options):
+        """Returns the keywords of the model, with what the file knows."""
+        return options
+
+    def save_pretrained(self, folder, dtype="float32", max_shard_bytes=None):
+        """Writes config.json, model.safetensors and the tokenizer's files.
+
+        Args:
+            folder: Made where it is missing.
+            dtype: "float32", or "float16" for half the size.
+            max_shard_bytes: Most bytes of tensors a file; above it the
+                weights go into several files with an index.
+
+        Raises:
+            ValueError: `dtype` is another, or cannot hold a value.
+        """
+        check_stored_dtype(dtype)
+        arrays = {
+            name: _stored(name, keras.ops.convert_to_numpy(tensor), dtype)
+            for name, tensor in named_tensors(self).items()
+        }
+        extra = {**self.config.extra, "architectures": [self.architecture]}
+        extra.pop("torch_dtype", None)  # an older name of the same
+        config = self.config.replace(extra={**extra, "dtype": dtype})
+        self._save_tokenizers(Path(folder))
+        self._write(Path(folder), config, arrays, max_shard_bytes)
+
+    def _save_tokenizers(self, folder):
+        if self.tokenizer is not None:
+            self.tokenizer.save_pretrained(folder)
+
+    def _write(self, folder, config, arrays, max_shard_bytes):
+        """Writes the config and the tensors under the names of others."""
+        formats.write_hugging_face(
+            folder, config, arrays, self.weight_prefix, max_shard_bytes
+        )
+
+
+def check_stored_dtype(dtype):
+    """Refuses a number format that weights are not written in."""
+    if dtype not in ("float32", "float16"):
+        raise ValueError(
+            f'`dtype` must be "float32" or "float16". Received: {dtype!r}.'
+        )
+
+
+def _stored(name, array, dtype):
+    """Returns a tensor in the format to be written.
+
+    Raises:
+        ValueError: A value does not fit.
+    """
+    array = array.astype("float32")
+    largest = np.abs(array).max()
+    if dtype == "float16" and largest > np.finfo("float16").max:
+        raise ValueError(
+            f'`dtype="float16"` must hold every value. Received: {largest} '
+            f"in {name}."
+        )
+    return array.astype(dtype)
+
+
+def named_tensors(model):
+    """Returns every tensor of a model under our names, query, key, value apart.
+
+    The names are paths of weights without the model's own name.
+    """
+    tensors = {}
+    for weight in model.weights:
+        name = _own_name(weight)
+        thirds = names.thirds_of(name)
+        if thirds:
+            parts = keras.ops.split(weight, 3, axis=-1)
+            tensors |= zip(thirds, parts, strict=True)
+        else:
+            tensors[name] = weight
+    return tensors
+
+
+def _own_name(weight):
+    name = weight.path.partition("/")[2]
+    return name.removeprefix("encoder/")
+
+
+TASK_TENSORS = [n.ours for rows in names.TASK_HEADS.values() for n in rows]
+OF_A_TASK = (
+    "label2id",
+    "num_labels",
+    "problem_type",
+    "no_answer_threshold",
+    "tag_strategy",
+)
+
+
+def _leave_other_heads(checkpoint, architecture):
+    """Skips the head of another task, and what the config says about it.
+
+    Three tasks call their head `classifier`; only `architectures` tells them
+    apart.
+    """
+    theirs = checkpoint.config.extra.get("architectures") or [architecture]
+    if architecture in theirs:
+        return
+    checkpoint.leave_out(TASK_TENSORS, f"belongs to {theirs[0]}")
+    extra = checkpoint.config.extra
+    checkpoint.config = checkpoint.config.replace(
+        id2label=None,
+        extra={k: v for k, v in extra.items() if k not in OF_A_TASK},
+    )
+
+
+def _leave_other_sizes(checkpoint, model):
+    """Skips a head whose number of labels is not the one asked for."""
+    stored = checkpoint.arrays.get("classifier/bias")
+    wanted = named_tensors(model).get("classifier/bias")
+    if stored is None or wanted is None or stored.size == wanted.shape[0]:
+        return
+    checkpoint.leave_out(
+        TASK_TENSORS, f"has {stored.size} labels, not {wanted.shape[0]}"
+    )
+
+
+def _fill(model, checkpoint, source):
+    """Copies the tensors of a checkpoint into a model, and says which.
+
+    Raises:
+        ValueError: A tensor is missing, has another shape, or holds NaN or
+            infinity.
+    """
+    report = LoadReport(
+        source, checkpoint.layout, skipped=dict(checkpoint.skipped)
+    )
+    wanted = {n: tuple(t.shape) for n, t in named_tensors(model).items()}
+    _check_arrays(wanted, checkpoint, source)
+    report.loaded = [name for name in wanted if name in checkpoint.arrays]
+    report.drawn = [name for name in wanted if name not in checkpoint.arrays]
+    report.skipped |= {
+        checkpoint.stored_names[name]: "belongs to a part that this model "
+        "does not have"
+        for name in checkpoint.arrays
+        if name not in wanted
+    }
+    for weight in model.weights:
+        name = _own_name(weight)
+        parts = [checkpoint.arrays[n] for n in names.thirds_of(name)]
+        if parts:
+            weight.assign(np.concatenate(parts, axis=-1))
+        elif name in checkpoint.arrays:
+            weight.assign(checkpoint.arrays[name])
+    return report
+
+
+def _check_arrays(wanted, checkpoint, source):
+    """Raises one error that names every tensor that cannot be used."""
+    arrays = checkpoint.arrays
+    optional = set()
+    heads = (*names.HEADS.values(), *names.TASK_HEADS.values())
+    for rows in (names.POOLER, *heads):
+        part = {row.ours for row in rows}
+        if not part & arrays.keys():
+            optional |= part  # a pooler or a head is there whole, or not
+    problems = [
+        f"{name} is missing"
+        for name in wanted
+        if name not in arrays and name not in optional
+    ]
+    problems += [
+        f"{name} has shape {arrays[name].shape}, not {shape}"
+        for name, shape in wanted.items()
+        if name in arrays and arrays[name].shape != shape
+    ]
+    problems += [
+        f"{name} holds NaN or infinity"
+        for name in wanted
+        if name in arrays and not np.isfinite(arrays[name]).all()
+    ]
+    problems += [
+        f"{name} does not belong to a model of this config"
+        for name in _strangers(wanted, checkpoint)
+    ]
+    if problems:
+        raise ValueError(
+            f"{source} does not fit its config: {'; '.join(problems)}."
+        )
+
+
+def _strangers(wanted, checkpoint):
+    """Returns stored names of tensors that no model of the config has.
+
+    A folder in our own layout holds one model, and nothing beside it.
+    """
+    strangers = [n for n, why in checkpoint.skipped.items() if why == "unknown"]
+    if checkpoint.layout == "bertbook":
+        names = checkpoint.stored_names.items()
+        strangers += [theirs for ours, theirs in names if ours not in wanted]
+    return strangers
+
+
+def find_tokenizer(checkpoint):
+    """Returns the tokenizer beside the weights, None where there is none."""
+    if checkpoint.tokenizer is not None:
+        tokenizer = Tokenizer(**checkpoint.tokenizer)
+    elif checkpoint.folder is not None and any(
+        (checkpoint.folder / name).is_file()
+        for name in ("tokenizer.json", "vocab.txt")
+    ):
+        tokenizer = Tokenizer.from_pretrained(checkpoint.folder)
+    else:
+        return None
+    check_vocabulary(tokenizer, checkpoint.config.vocab_size)
+    return tokenizer
+
+
+def check_vocabulary(tokenizer, vocab_size, name="vocab_size"):
+    """Refuses a tokenizer with more pieces than a model knows."""
+    if len(tokenizer) > vocab_size:
+        raise ValueError(
+            f"The vocabulary has {len(tokenizer)} pieces, more than "
+            f"`{name}`. Received: {vocab_size}."
+        )

@@ -1,0 +1,242 @@
+"""The package has rooms, and a room imports only from those above it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "bertbook"
+# Each may import from those before it; "" is the root.
+ROOMS = (
+    "",
+    "text",
+    "datasets",
+    "batches",
+    "training",
+    "tasks",
+    "weights",
+    "model",
+    "decoder",
+    "pretraining",
+    "finetuning",
+    "translation",
+    "relatives",
+    "figures",
+    "book",
+    "cli",
+)
+LEAVES = {"relatives", "figures", "book", "cli"}  # nothing imports these
+MOST_AT_THE_ROOT = 8
+# One of these may be missing, so none is imported when a module is.
+OPTIONAL = {
+    "huggingface_hub",
+    "jax",
+    "keras_hub",
+    "keras_nlp",
+    "matplotlib",
+    "sacrebleu",
+    "scipy",
+    "sklearn",
+    "tensorflow",
+    "tensorflow_text",
+    "torch",
+    "transformers",
+}
+
+
+def modules():
+    """Returns the path of every module by its dotted name."""
+    names = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        names[".".join(("bertbook", *parts)).removesuffix(".__init__")] = path
+    return names
+
+
+MODULES = modules()
+ENTRANCES = {"bertbook", "bertbook.__main__"}  # above every room
+
+
+def room_of(module):
+    parts = module.split(".")
+    return parts[1] if len(parts) > 2 or parts[-1] in ROOMS else ""
+
+
+def imported(tree):
+    """Yields the module of ours behind each import of a file, anywhere.
+
+    A name that is no module, as in `from bertbook import BertConfig`, is
+    yielded too: inside the package it would be a way around the rooms.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if is_ours(alias.name):
+                    yield alias.name
+        elif isinstance(node, ast.ImportFrom):
+            module = f"{'.' * node.level}{node.module or ''}"
+            if is_ours(module):
+                yield from from_import(module, node.names)
+        elif isinstance(node, ast.Call):
+            yield from called_import(node)
+
+
+def is_ours(module):
+    return module.startswith(".") or module.split(".")[0] == "bertbook"
+
+
+def from_import(module, names):
+    """Reads `from bertbook.x import y`, where y may be a module."""
+    for alias in names:
+        inner = f"{module}.{alias.name}"
+        yield inner if inner in MODULES or module in ENTRANCES else module
+
+
+def called_import(node):
+    """Reads `import_module("bertbook.x")` and `__import__("bertbook.x")`."""
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    if name in ("import_module", "__import__") and node.args:
+        value = getattr(node.args[0], "value", None)
+        if isinstance(value, str) and is_ours(value):
+            yield value
+
+
+def faults(module, text):
+    """Returns what is wrong with the imports of one module, in words."""
+    if module in ENTRANCES:
+        return []
+    room = room_of(module)
+    found = []
+    for other in imported(ast.parse(text)):
+        if other not in MODULES or other in ENTRANCES:
+            found.append(f"`{module}` imports {other}, which is no module")
+        elif (theirs := room_of(other)) == room:
+            continue
+        elif theirs in LEAVES:
+            found.append(f"`{module}` imports `{other}` from a leaf")
+        elif ROOMS.index(theirs) > ROOMS.index(room):
+            found.append(f"`{module}` imports `{other}` from a room below")
+    return found
+
+
+def circle(edges):
+    """Returns modules that import each other in a circle, or nothing."""
+    left = dict(edges)
+    while free := [m for m, others in left.items() if not others & left.keys()]:
+        for module in free:
+            del left[module]
+    return sorted(left)
+
+
+def optional_at_the_top(text):
+    """Returns the optional packages that importing a module would import."""
+    names = set()
+    for node in top_level(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").split(".")[0])
+    return sorted(OPTIONAL & names)
+
+
+def top_level(node):
+    """Yields the nodes that run when a module is imported."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+            yield from top_level(child)
+
+
+def test_the_list_names_every_room_once():
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert sorted(ROOMS) == sorted(folders | {""})
+
+
+def test_the_root_stays_small():
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_AT_THE_ROOT
+
+
+def test_every_room_says_what_it_is_for():
+    for room in ROOMS[1:]:
+        tree = ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
+        assert ast.get_docstring(tree), room
+        assert len(tree.body) == 1, f"{room}/__init__.py does work"
+
+
+def test_imports_only_point_up_the_list():
+    assert len(MODULES) > 100
+    found = []
+    for module, path in MODULES.items():
+        found += faults(module, path.read_text("utf-8"))
+    assert found == []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    edges = {
+        module: set(imported(ast.parse(path.read_text("utf-8"))))
+        for module, path in MODULES.items()
+    }
+    assert circle(edges) == []
+
+
+def test_no_optional_package_is_imported_with_a_module():
+    found = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        for name in optional_at_the_top(path.read_text("utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import bertbook.decoder.blocks",
+        "import bertbook.decoder.blocks as b",
+        "import bertbook",
+        "from bertbook import BertEncoder",
+        "from bertbook import decoder",
+        "from bertbook.decoder import blocks",
+        "from bertbook.decoder.blocks import causal_mask",
+        "from bertbook.figures import charts",
+        "from bertbook.encoder import BertEncoder",
+        "from . import layers",
+        "from .layers import Dense",
+        "def late():\n    from bertbook.pretraining.corpus import Corpus",
+        "import_module('bertbook.decoder.blocks')",
+        "importlib.import_module('.blocks', 'bertbook.decoder')",
+        "try:\n    import bertbook.cli.main\nexcept ImportError:\n    pass",
+    ],
+)
+def test_each_way_down_the_list_is_seen(line):
+    assert faults("bertbook.model.attention", line) != []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from bertbook.config import BertConfig",
+        "from bertbook.text import tokenizer",
+        "from bertbook.model.layers import Dense",
+        "import keras",
+    ],
+)
+def test_the_ways_up_the_list_are_free(line):
+    assert faults("bertbook.model.attention", line) == []
+
+
+def test_a_leaf_may_not_import_another():
+    line = "from bertbook.figures import charts"
+    assert faults("bertbook.book.notation", line) != []
+    assert faults("bertbook.figures.maps", line) == []
+
+
+def test_a_circle_is_seen():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["a", "b", "c"]
+    assert circle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_optional_packages_are_seen_at_the_top_only():
+    assert optional_at_the_top("try:\n    import jax.numpy\nexcept E: pass")
+    assert optional_at_the_top("from tensorflow import keras")
+    assert not optional_at_the_top("def f():\n    import jax")
