@@ -58,16 +58,17 @@ COMPILE_FAST := XLA_FLAGS="--xla_backend_optimization_level=0 \
 .NOTPARALLEL:
 
 # The book's own tests that import no backend.
-STATIC_TESTS := tests/test_rooms.py tests/test_import.py tests/test_data.py \
-	tests/test_environment.py tests/test_book_pairs.py \
-	tests/test_book_quotes.py tests/test_book_executed.py \
-	tests/test_book_badges.py tests/test_book_headings.py
+STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
+	tests/test_environment.py tests/book/test_data.py \
+	tests/book/test_pairs.py tests/book/test_quotes.py \
+	tests/book/test_executed.py tests/book/test_badges.py \
+	tests/book/test_headings.py
 
 NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 	-n $(WORKERS) --dist loadscope
 UNIT_TESTS := tests bertbook --ignore=tests/peers -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
-PEER_TESTS := tests/peers tests/test_encoder.py -n $(WORKERS) --dist loadscope
+PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-jax test-peers test-slow check notebooks quotes
 .PHONY: badges checksums bench python
@@ -114,24 +115,24 @@ check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m pytest -q $(STATIC_TESTS)
 
 notebooks: $(DEV_STAMP) ## run every chapter from a clean kernel and keep outputs
-	$(BOOK_ENV)/bin/python tools/build_notebooks.py
+	$(BOOK_ENV)/bin/python tools/book/build_notebooks.py
 
 quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
-	$(BOOK_ENV)/bin/python tools/quotes.py
+	$(BOOK_ENV)/bin/python tools/book/quotes.py
 
 badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
-	$(BOOK_ENV)/bin/python tools/badges.py
+	$(BOOK_ENV)/bin/python tools/book/badges.py
 
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
-	$(BOOK_ENV)/bin/python tools/checksums.py
+	$(BOOK_ENV)/bin/python tools/book/checksums.py
 
 bench: $(PEERS_STAMP) ## run the benchmarks, one after the other
-	$(PEERS_ENV)/bin/python benchmarks/tokenize.py
-	KERAS_BACKEND=tensorflow $(PEERS_ENV)/bin/python benchmarks/encoder.py
-	KERAS_BACKEND=jax $(PEERS_ENV)/bin/python benchmarks/encoder.py
-	$(PEERS_ENV)/bin/python benchmarks/attention_paths.py
-	KERAS_BACKEND=tensorflow $(PEERS_ENV)/bin/python benchmarks/generation.py
-	KERAS_BACKEND=jax $(PEERS_ENV)/bin/python benchmarks/generation.py
+	$(PEERS_ENV)/bin/python -m benchmarks.tokenizer
+	KERAS_BACKEND=tensorflow $(PEERS_ENV)/bin/python -m benchmarks.encoder
+	KERAS_BACKEND=jax $(PEERS_ENV)/bin/python -m benchmarks.encoder
+	$(PEERS_ENV)/bin/python -m benchmarks.attention_paths
+	KERAS_BACKEND=tensorflow $(PEERS_ENV)/bin/python -m benchmarks.generation
+	KERAS_BACKEND=jax $(PEERS_ENV)/bin/python -m benchmarks.generation
 
 # Asked only where an environment is made: one that is there may be used.
 python:

@@ -1,17 +1,13 @@
 """Which attention path is faster on this device: einsum or fused?
 
-    KERAS_BACKEND=jax python benchmarks/attention_paths.py
+    KERAS_BACKEND=jax python -m benchmarks.attention_paths
 
 JAX alone has a fused path. Base size without dropout; 8 rows of 128 and of
 512 tokens. `attention.choose_path` takes what wins here.
 """
 
 import os
-import sys
-from pathlib import Path
 
-# Not this file's folder, whose `tokenize` would hide the standard module.
-sys.path[0] = str(Path(__file__).parent.parent)
 os.environ["KERAS_BACKEND"] = "jax"
 
 import numpy as np

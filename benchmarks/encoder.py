@@ -1,7 +1,7 @@
 """How fast is our encoder beside KerasHub's, with the same weights?
 
-    python benchmarks/encoder.py [fixed] [mixed]      # TensorFlow with XLA
-    KERAS_BACKEND=jax python benchmarks/encoder.py    # JAX
+    python -m benchmarks.encoder [fixed] [mixed]      # TensorFlow with XLA
+    KERAS_BACKEND=jax python -m benchmarks.encoder    # JAX
 
 Base size. First a fixed shape, 8 rows of 128 tokens: ours in float32 and in
 what `dtype="auto"` chooses, the peer in float32 with XLA and in bfloat16
@@ -13,11 +13,6 @@ longest of each batch. Both give the same vectors.
 
 import os
 import sys
-from pathlib import Path
-
-# Not this file's folder, whose `tokenize` would hide the standard module.
-sys.path[0] = str(Path(__file__).parent.parent)
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """How fast do text files become examples, and in how much memory?
 
-    BERTBOOK_DATA=FOLDER python benchmarks/examples.py
+    BERTBOOK_DATA=FOLDER python -m benchmarks.examples
 
 The text: the corpus of the real data sets and the paragraphs of SQuAD's
 training articles. A pass makes shards of the files, tokenizing included, and
@@ -18,8 +18,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-sys.path[0] = str(Path(__file__).parent.parent)  # not this file's folder
 
 from benchmarks import texts, turns
 from bertbook.pretraining.corpus import prepare

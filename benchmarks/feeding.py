@@ -1,7 +1,7 @@
 """Does training wait for its examples?
 
-    BERTBOOK_DATA=FOLDER python benchmarks/feeding.py       # TensorFlow
-    KERAS_BACKEND=jax python benchmarks/feeding.py          # JAX
+    BERTBOOK_DATA=FOLDER python -m benchmarks.feeding       # TensorFlow
+    KERAS_BACKEND=jax python -m benchmarks.feeding          # JAX
 
 Six steps of `mini`, 64 pairs of 128 tokens: from the stream of examples
 that are made on the way, shards read and masks drawn, and with one batch again
@@ -10,12 +10,8 @@ and again. Without BERTBOOK_DATA the text is the shelf.
 
 import itertools
 import os
-import sys
 import tempfile
 from pathlib import Path
-
-sys.path[0] = str(Path(__file__).parent.parent)  # not this file's folder
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import bertbook as bb
 from benchmarks import turns

@@ -1,6 +1,6 @@
 """How fast is fine-tuning beside KerasHub's classifier?
 
-    BERTBOOK_DATA=FOLDER python benchmarks/finetuning.py MODEL
+    BERTBOOK_DATA=FOLDER python -m benchmarks.finetuning MODEL
 
 MODEL is a folder with a BERT in the layout of Hugging Face, FOLDER holds
 sst2. One hundred batches of 32 rows from one epoch of SST-2: ours are dealt by
@@ -11,17 +11,12 @@ logits.
 
 import os
 import sys
-from pathlib import Path
-
-# Not this file's folder, whose `tokenize` would hide the standard module.
-sys.path[0] = str(Path(__file__).parent.parent)
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import numpy as np
 
 import bertbook as bb
 from benchmarks import turns
-from bertbook.batches.rows import compute, draw_batches
+from bertbook.batches.ragged import compute, draw_batches
 from bertbook.tasks.base import Settings
 from bertbook.tasks.text_tasks import Texts
 from bertbook.training.losses import classification_loss

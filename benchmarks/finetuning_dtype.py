@@ -1,6 +1,6 @@
 """What does bfloat16 change in fine-tuning: the time, and the accuracy?
 
-    BERTBOOK_DATA=FOLDER python benchmarks/finetuning_dtype.py MODEL [ROWS]
+    BERTBOOK_DATA=FOLDER python -m benchmarks.finetuning_dtype MODEL [ROWS]
 
 MODEL is a folder with a BERT in the layout of Hugging Face, FOLDER holds sst2.
 First steps on the same 100 batches of SST-2 in turns, in float32 and in what
@@ -8,21 +8,15 @@ First steps on the same 100 batches of SST-2 in turns, in float32 and in what
 none are named, in both.
 """
 
-import os
 import statistics
 import sys
-from pathlib import Path
-
-# Not this file's folder, whose `tokenize` would hide the standard module.
-sys.path[0] = str(Path(__file__).parent.parent)
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import numpy as np
 
 import bertbook as bb
 from benchmarks import turns
 from benchmarks.finetuning import BATCH_SIZE, LENGTH, ROUNDS, STEPS, Turn
-from bertbook.batches.rows import draw_batches
+from bertbook.batches.ragged import draw_batches
 from bertbook.finetuning.finetune import Options
 from bertbook.finetuning.run import compile_model
 from bertbook.runtime import choose_dtype

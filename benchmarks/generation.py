@@ -1,7 +1,7 @@
 """What does a cache gain in writing, and what does a beam cost?
 
-    python benchmarks/generation.py [tiny] [translator]       # TensorFlow
-    KERAS_BACKEND=jax python benchmarks/generation.py         # JAX
+    python -m benchmarks.generation [tiny] [translator]       # TensorFlow
+    KERAS_BACKEND=jax python -m benchmarks.generation         # JAX
 
 An encoder-decoder with drawn weights writes 64 tokens for each of 32 sources
 of 24: greedily with the cache, greedily without it, and with a beam of 4. All
@@ -9,13 +9,7 @@ three are compiled, and no text ends early. With the cache and without the
 same tokens are written.
 """
 
-import os
 import sys
-from pathlib import Path
-
-# Not this file's folder, whose `tokenize` would hide the standard module.
-sys.path[0] = str(Path(__file__).parent.parent)
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """How fast is one step of pre-training beside KerasHub's and PyTorch's?
 
-    python benchmarks/pretraining.py [mini] [base]        # TensorFlow
-    KERAS_BACKEND=jax python benchmarks/pretraining.py    # JAX, KerasHub alone
+    python -m benchmarks.pretraining [mini] [base]        # TensorFlow
+    KERAS_BACKEND=jax python -m benchmarks.pretraining    # JAX, KerasHub alone
 
 Masked words alone, because KerasHub has no next-sentence head: 128 tokens, 20
 of them hidden, no dropout, the vocabulary of 8,192, AdamW. Ours computes in
@@ -12,14 +12,8 @@ in a process of its own.
 All start from the same weights and give the same loss.
 """
 
-import os
 import sys
 import tempfile
-from pathlib import Path
-
-# Not this file's folder, whose `tokenize` would hide the standard module.
-sys.path[0] = str(Path(__file__).parent.parent)
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import numpy as np
 

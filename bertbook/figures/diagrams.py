@@ -8,6 +8,7 @@ Differences: none.
 
 import math
 
+from bertbook.figures.canvas import Sheet, one_of
 from bertbook.figures.maps import (
     HIGHLIGHTS,
     HOPS,
@@ -17,7 +18,6 @@ from bertbook.figures.maps import (
     stacks,
     transformer_cut,
 )
-from bertbook.figures.sheet import Sheet, one_of
 from bertbook.figures.style import (
     COLORS,
     WIDTH,

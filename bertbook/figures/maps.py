@@ -6,7 +6,7 @@ Differences: `transformer_cut` draws the model of Vaswani et al. (2017), the
 others BERT's encoder.
 """
 
-from bertbook.figures.sheet import FAINT, Sheet, one_of
+from bertbook.figures.canvas import FAINT, Sheet, one_of
 from bertbook.figures.style import (
     INK,
     PAPER,

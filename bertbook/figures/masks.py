@@ -5,7 +5,7 @@ Differences: none; nothing here computes.
 
 import numpy as np
 
-from bertbook.figures.sheet import FAINT, Sheet, box_width, flow
+from bertbook.figures.canvas import FAINT, Sheet, box_width, flow
 from bertbook.figures.style import (
     COLORS,
     INK,

@@ -5,7 +5,7 @@ Differences: none; nothing here computes.
 
 import numpy as np
 
-from bertbook.figures.sheet import Sheet
+from bertbook.figures.canvas import Sheet
 from bertbook.figures.style import (
     COLORS,
     PAPER,

@@ -3,7 +3,7 @@
 Differences: none; nothing here computes.
 """
 
-from bertbook.figures.sheet import FAINT, Sheet, box_width, flow
+from bertbook.figures.canvas import FAINT, Sheet, box_width, flow
 from bertbook.figures.style import Picture, check_labels, counted, styled
 from bertbook.tasks.tags import STRATEGIES, TagWindow, speaking_tokens
 from bertbook.text.bio import split_tag

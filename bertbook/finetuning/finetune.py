@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertbook.batches.rows import compute
+from bertbook.batches.ragged import compute
 from bertbook.checks import is_integer
 from bertbook.finetuning.run import (
     FINISHED,

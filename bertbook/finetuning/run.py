@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bertbook.batches.feeding import feed_fit
-from bertbook.batches.rows import compute, steps
+from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
 from bertbook.files import read_json
 from bertbook.runtime import choose_compilation, keras
@@ -215,7 +215,7 @@ class Run:
 
 
 def compile_model(model, task, record, options, total):
-    """Compiles a model for `rows.steps`, whose weights sum to 1."""
+    """Compiles a model for `ragged.steps`, whose weights sum to 1."""
     warmup = max(1, round(total * options.warmup))
     optimizer = make_optimizer(
         WarmupLinearDecay(record["learning_rate"], warmup, total),

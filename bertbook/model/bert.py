@@ -10,7 +10,7 @@ import numpy as np
 
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
-from bertbook.batches.rows import compute
+from bertbook.batches.ragged import compute
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops

@@ -10,7 +10,7 @@ Differences: none from Devlin et al. (2019), sections 4.1 and 4.4.
 import numpy as np
 
 from bertbook.batches.batching import check_lengths
-from bertbook.batches.rows import Rows
+from bertbook.batches.ragged import Rows
 from bertbook.checks import check_column, check_rows
 from bertbook.tasks import metrics
 from bertbook.tasks.base import (

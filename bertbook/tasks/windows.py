@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bertbook.batches.rows import stack_rows
+from bertbook.batches.ragged import stack_rows
 from bertbook.checks import check_max_length, check_text, is_integer
 
 

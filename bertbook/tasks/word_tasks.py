@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bertbook.batches.rows import Rows, compute
+from bertbook.batches.ragged import Rows, compute
 from bertbook.checks import check_rows
 from bertbook.tasks import metrics as answer_scores
 from bertbook.tasks.base import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.batches.rows import stack_rows
+from bertbook.batches.ragged import stack_rows
 from bertbook.checks import check_column
 from bertbook.decoder.prompts import check_tokenizer
 

@@ -27,7 +27,7 @@ from bertbook.training.losses import SmoothedLoss
 from bertbook.training.optimizers import InverseSquareRootDecay, make_optimizer
 from bertbook.training.run import hash_columns
 from bertbook.translation.bitext import count_steps, steps
-from bertbook.translation.scores import check_scoring
+from bertbook.translation.metrics import check_scoring
 from bertbook.translation.translate import (
     columns_of,
     encode_columns,

@@ -9,7 +9,7 @@ import numpy as np
 from bertbook.decoder.generate import generate
 from bertbook.decoder.seq2seq import Seq2SeqTransformer
 from bertbook.translation.bitext import draw_batches, encode_pairs
-from bertbook.translation.scores import check_scoring, score_translations
+from bertbook.translation.metrics import check_scoring, score_translations
 
 TOKENS = 4_096  # computed at a time
 

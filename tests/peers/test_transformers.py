@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from tests.models import (
+from tests.helpers.models import (
     largest_difference,
     load_drawn,
     to_numpy,

@@ -8,8 +8,8 @@ import pytest
 
 from bertbook.decoder.causal_lm import CausalLM
 from bertbook.decoder.generate import beam_search, greedy
-from tests.decoders import write_gpt2
-from tests.models import largest_difference, to_numpy
+from tests.helpers.decoders import write_gpt2
+from tests.helpers.models import largest_difference, to_numpy
 from tests.reference import drawn
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")

@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 
 import bertbook as bb
-from bertbook.batches.rows import steps
+from bertbook.batches.ragged import steps
 from bertbook.finetuning.finetune import Options, task_of
 from bertbook.runtime import keras
 from bertbook.tasks.base import Settings

@@ -8,7 +8,7 @@ import pytest
 
 import bertbook as bb
 from bertbook.locations import find_folder
-from tests.models import largest_difference, to_numpy
+from tests.helpers.models import largest_difference, to_numpy
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")

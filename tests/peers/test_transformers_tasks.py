@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from tests.models import largest_difference, to_numpy
+from tests.helpers.models import largest_difference, to_numpy
 from tests.reference import drawn
 
 torch = pytest.importorskip("torch", reason="needs PyTorch")

@@ -1,0 +1,1 @@
+"""Experiments: what takes hours and writes docs/results.md or data/runs."""

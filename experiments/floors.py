@@ -1,0 +1,169 @@
+"""What models with random weights reach: the floors of chapters 41 and 42.
+
+    [BERTBOOK_DATA=FOLDER] python -m experiments.floors [NAME ...]
+
+Writes data/runs/floors.json: for each experiment the scores of ten models of
+`mini`'s size with random weights, and the floor that the chapter asks its own
+model to clear, their mean and three standard deviations. With names, only
+these are measured anew. "squad" needs the data set, the others what ships.
+"""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+import keras
+import nbformat
+import numpy as np
+
+import bertbook as bb
+from bertbook.batches.ragged import compute
+from bertbook.finetuning.finetune import Options
+from bertbook.tasks.base import Settings
+from bertbook.tasks.metrics import answer_f1
+from bertbook.tasks.word_tasks import Questions
+from experiments.results import Plan, draw_rows, make_model
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "data" / "runs" / "floors.json"
+QUIET = Options(verbose=False)
+SEEDS = 10
+
+
+def main():
+    """Measures what is named, and writes the file."""
+    names = sys.argv[1:] or list(EXPERIMENTS)
+    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.is_file() else {}
+    for name in names:
+        scores = []
+        for seed in range(SEEDS):
+            keras.utils.set_random_seed(seed)
+            scores.append(round(float(EXPERIMENTS[name](seed)), 4))
+            print(name, seed, scores[-1], flush=True)
+        kept[name] = {"scores": scores, "floor": floor_of(scores)}
+        text = json.dumps(kept, indent=1, sort_keys=True) + "\n"
+        KEPT.write_text(text, encoding="utf-8")
+
+
+def floor_of(scores):
+    """Returns the mean of scores and three standard deviations."""
+    return round(float(np.mean(scores) + 3 * np.std(scores, ddof=1)), 4)
+
+
+def start(data):
+    """Returns a model for a data set, with random weights."""
+    return make_model(Plan("scratch", "", seeds=1), data)
+
+
+def train_pairs(seed):
+    """Returns the best accuracy on dev of three epochs on sample pairs."""
+    return best_accuracy("pairs", batch_size=16, seed=seed)
+
+
+def train_choices(seed):
+    """Returns the best accuracy on dev of three epochs on sample choices."""
+    return best_accuracy("choices", batch_size=8, seed=seed)
+
+
+def best_accuracy(name, **settings):
+    """Returns the best accuracy on dev, as a chapter trains."""
+    train, dev = both_splits(name)
+    recipe = {"epochs": 3, "learning_rate": 3e-4, "options": QUIET, **settings}
+    history = bb.finetune(start(train), train, dev, **recipe)
+    return max(history["dev_accuracy"])
+
+
+def answer_keeper(seed):
+    """Returns F1 on the questions about the keeper in chapter 42."""
+    names = written_in("42_questions", "keeper", "asked")
+    asked = names["asked"]
+    contexts = [names["keeper"]] * len(asked)
+    return mean_f1(list(asked), contexts, list(asked.values()))
+
+
+def answer_traps(seed):
+    """Returns F1 on the passages of chapter 42 that stand alone."""
+    lines = written_in("42_questions", "traps")["traps"].strip().split("\n")
+    wanted = [line.split(" | ")[0] for line in lines[2::4]]
+    return mean_f1(lines[1::4], lines[::4], wanted)
+
+
+def answer_samples(seed):
+    """Returns F1 on the sample questions that have an answer."""
+    train, dev = both_splits("questions")
+    data = {name: train[name] + dev[name] for name in train}
+    return score_answers(start(data), with_answers(data))
+
+
+def train_questions(seed):
+    """Returns F1 on dev questions with an answer after two epochs of others.
+
+    As chapter 42 tunes its own model; here it is never silent.
+    """
+    train, dev = both_splits("questions")
+    model = start(train)
+    bb.finetune(
+        model, train, dev, 2, learning_rate=1e-4, batch_size=16, seed=seed,
+        options=QUIET,
+    )  # fmt: skip
+    return score_answers(model, with_answers(dev))
+
+
+def answer_squad(seed):
+    """Returns F1 on 500 questions of SQuAD's development set."""
+    data = draw_rows(bb.load_dataset("squad", "dev"), 500, seed)
+    return bb.evaluate(start(data), data, max_length=128)["f1"]
+
+
+def both_splits(name):
+    """Returns what a sample set holds to learn from, and to measure on."""
+    return [bb.load_dataset(name, split) for split in ("train", "dev")]
+
+
+def with_answers(data):
+    """Returns the questions that have an answer."""
+    keep = [number for number, found in enumerate(data["answers"]) if found]
+    return {name: [column[i] for i in keep] for name, column in data.items()}
+
+
+def score_answers(model, data):
+    """Returns F1 where the model has to answer."""
+    task = Questions(model, data, Settings())
+    return task.score(compute(model, task.rows))["f1"]
+
+
+def mean_f1(questions, contexts, wanted):
+    """Returns the mean F1 of a model with random weights."""
+    model = start({"answers": wanted})
+    found = model.predict_answers(questions, contexts)
+    pairs = zip(found, wanted, strict=True)
+    return np.mean([answer_f1(guess["text"], right) for guess, right in pairs])
+
+
+def written_in(chapter, *names):
+    """Returns the texts that a chapter writes down, without running it."""
+    path = ROOT / "notebooks" / f"{chapter}.ipynb"
+    book = nbformat.read(path, as_version=4)
+    found = {}
+    for cell in book.cells:
+        if cell.cell_type == "code":
+            for line in ast.parse(cell.source).body:
+                targets = getattr(line, "targets", [getattr(line, "target", 0)])
+                if getattr(targets[0], "id", None) in names:
+                    exec(ast.unparse(line), found)
+    return {name: found[name] for name in names}
+
+
+EXPERIMENTS = {
+    "pairs": train_pairs,
+    "choices": train_choices,
+    "keeper": answer_keeper,
+    "traps": answer_traps,
+    "samples": answer_samples,
+    "questions": train_questions,
+    "squad": answer_squad,
+}
+
+if __name__ == "__main__":
+    main()

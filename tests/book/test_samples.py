@@ -1,0 +1,267 @@
+"""The samples for each kind of task: as many as promised, none alike."""
+
+import csv
+import itertools
+import json
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bertbook.datasets.load import load_dataset
+from bertbook.text.tokenizer import Tokenizer
+
+SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
+PARTS = ("train", "dev")
+
+
+def read_table(path):
+    """Returns the rows of a tab-separated file with a header."""
+    header, *lines = path.read_text("utf-8").splitlines()
+    names = header.split("\t")
+    rows = [dict(zip(names, line.split("\t"), strict=True)) for line in lines]
+    assert all(value.strip() for row in rows for value in row.values()), path
+    return rows
+
+
+def read_sentences(path):
+    """Returns the sentences of a column file: lists of token and tag."""
+    blocks = path.read_text("utf-8").strip("\n").split("\n\n")
+    return [
+        [tuple(line.split("\t")) for line in block.split("\n")]
+        for block in blocks
+    ]
+
+
+def read_questions(path):
+    """Yields every context with its questions."""
+    for article in json.loads(path.read_text("utf-8"))["data"]:
+        for paragraph in article["paragraphs"]:
+            yield paragraph["context"], paragraph["qas"]
+
+
+def read_choices(path):
+    """Returns the rows of a file of choices."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def texts(name):
+    """Returns what must not be alike in a set, train and dev together."""
+    read = {
+        "opinions": lambda part: [
+            row["sentence"] for row in read_table(part("tsv"))
+        ],
+        "pairs": lambda part: [
+            row["sentence1"] for row in read_table(part("tsv"))
+        ],
+        "questions": lambda part: [
+            one["question"]
+            for _, questions in read_questions(part("json"))
+            for one in questions
+        ],
+        "tags": lambda part: [
+            " ".join(token for token, _ in sentence)
+            for sentence in read_sentences(part("txt"))
+        ],
+        "notes": lambda part: [
+            " ".join(token for token, _ in sentence)
+            for sentence in read_sentences(part("txt"))
+        ],
+        "choices": lambda part: [
+            row["sent1"] for row in read_choices(part("csv"))
+        ],
+        "translation": lambda part: [
+            row["english"] for row in read_table(part("tsv"))
+        ],
+    }[name]
+    return [
+        text
+        for part in PARTS
+        for text in read(
+            lambda end, part=part: SAMPLES / name / f"{part}.{end}"
+        )
+    ]
+
+
+def words(text):
+    return re.findall(r"[\w']+", text.lower())
+
+
+ALL = (
+    "opinions",
+    "pairs",
+    "questions",
+    "tags",
+    "notes",
+    "choices",
+    "translation",
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_two_are_alike(name):
+    sets = [frozenset(words(text)) for text in texts(name)]
+    for one, other in itertools.combinations(sets, 2):
+        assert 2 * len(one & other) <= len(one | other), (one, other)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_openings_vary(name):
+    openings = Counter(tuple(words(text)[:3]) for text in texts(name))
+    many = 8 if name == "questions" else 4
+    for opening, count in openings.items():
+        limit = many if opening[:2] == ("how", "many") else 4
+        assert count <= limit, opening
+
+
+def test_opinions():
+    for part, count in zip(PARTS, (400, 200), strict=True):
+        rows = read_table(SAMPLES / "opinions" / f"{part}.tsv")
+        assert Counter(row["label"] for row in rows) == {
+            "0": count // 2,
+            "1": count // 2,
+        }
+
+
+def test_pairs():
+    for part, count in zip(PARTS, (300, 100), strict=True):
+        rows = read_table(SAMPLES / "pairs" / f"{part}.tsv")
+        assert [row["index"] for row in rows] == [str(i) for i in range(count)]
+        labels = Counter(row["label"] for row in rows)
+        assert set(labels) == {"entailment", "neutral", "contradiction"}
+        assert max(labels.values()) - min(labels.values()) <= 1
+
+
+def test_questions():
+    counts = []
+    for part in PARTS:
+        passages = list(read_questions(SAMPLES / "questions" / f"{part}.json"))
+        questions = [one for _, several in passages for one in several]
+        none = sum(one["is_impossible"] for one in questions)
+        counts.append((len(passages), len(questions), none))
+        for context, several in passages:
+            for one in several:
+                assert bool(one["answers"]) != one["is_impossible"]
+                for answer in one["answers"]:
+                    start, text = answer["answer_start"], answer["text"]
+                    assert context[start : start + len(text)] == text
+    assert counts == [(45, 180, 30), (15, 60, 10)]
+
+
+TAGGED = {
+    "tags": ({"PER", "ORG", "LOC", "MISC"}, (200, 100), (60, 30)),
+    "notes": ({"DRUG", "PROBLEM", "TEST"}, (140, 70), (40, 15)),
+}
+
+
+@pytest.mark.parametrize("name", TAGGED)
+def test_tags(name):
+    kinds, counts, leasts = TAGGED[name]
+    for part, count, least in zip(PARTS, counts, leasts, strict=True):
+        sentences = read_sentences(SAMPLES / name / f"{part}.txt")
+        assert len(sentences) == count
+        begun = Counter()
+        for sentence in sentences:
+            before = "O"
+            for _, tag in sentence:
+                if tag.startswith("I-"):
+                    assert before[2:] == tag[2:], sentence
+                elif tag != "O":
+                    assert tag.startswith("B-"), sentence
+                    begun[tag[2:]] += 1
+                before = tag
+        assert set(begun) == kinds
+        assert min(begun.values()) >= least
+
+
+def test_choices():
+    for part, count in zip(PARTS, (40, 20), strict=True):
+        rows = read_choices(SAMPLES / "choices" / f"{part}.csv")
+        labels = Counter(row["label"] for row in rows)
+        assert labels == dict.fromkeys("0123", count // 4)
+        for row in rows:
+            assert row["startphrase"] == f"{row['sent1']} {row['sent2']}"
+            endings = {row[f"ending{number}"] for number in range(4)}
+            assert len(endings) == 4
+
+
+# Translation.
+
+LANGUAGES = ("english", "spanish")
+# The example of "Dissecting BERT Appendix: The Decoder", without its marks.
+EXAMPLE = {"english": "hello how are you", "spanish": "hola cómo estás"}
+
+
+def translations(part):
+    return read_table(SAMPLES / "translation" / f"{part}.tsv")
+
+
+def test_translation():
+    rows = {part: translations(part) for part in PARTS}
+    assert {part: len(rows[part]) for part in PARTS} == {
+        "train": 520,
+        "dev": 100,
+    }
+    both = rows["train"] + rows["dev"]
+    for language in LANGUAGES:
+        sentences = [" ".join(words(row[language])) for row in both]
+        assert len(set(sentences)) == len(both), "a sentence stands twice"
+    lengths = [len(words(row["english"])) for row in both]
+    assert (min(lengths), max(lengths)) == (3, 18)
+
+
+def test_what_a_translation_is_made_of():
+    """Every English word of dev can be learned, and there are few words."""
+    known = {
+        word for row in translations("train") for word in words(row["english"])
+    }
+    for row in translations("dev"):
+        assert set(words(row["english"])) <= known, row
+    assert 800 < len(known) < 900
+
+
+def test_the_marks_of_a_translation():
+    for row in translations("train") + translations("dev"):
+        english, spanish = (row[language] for language in LANGUAGES)
+        assert english[-1] == spanish[-1]
+        for opening, closing in ("¿?", "¡!"):
+            assert spanish.count(opening) == spanish.count(closing), row
+            assert english.count(closing) == spanish.count(closing), row
+        assert unicodedata.is_normalized("NFC", spanish)
+        assert re.fullmatch(r"[A-Za-z ,.?!']+", english), row
+        assert re.fullmatch(r"[A-Za-zÁÉÍÓÚáéíóúüñ ,.?!¿¡]+", spanish), row
+
+
+def test_the_example_is_not_there_but_its_words_are():
+    for language in LANGUAGES:
+        known = Counter()
+        for row in translations("train") + translations("dev"):
+            found = words(row[language])
+            assert " ".join(found) != EXAMPLE[language]
+            known.update(found)
+        for word in EXAMPLE[language].split():
+            assert known[word] >= 4, word
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_a_trained_vocabulary_holds_every_translation(language, lowercase):
+    lines = [row[language] for row in translations("train")]
+    tokenizer = Tokenizer.train(lines, vocab_size=500, lowercase=lowercase)
+    for row in translations("dev"):
+        assert "[UNK]" not in tokenizer.encode(row[language]).tokens, row
+
+
+@pytest.mark.slow
+def test_no_translation_is_that_of_a_public_set(shared_data):
+    public = {
+        " ".join(words(text))
+        for split in ("train", "dev", "test")
+        for text in load_dataset("spa_eng", split, shared_data)["source"]
+    }
+    for row in translations("train") + translations("dev"):
+        found = words(row["english"])
+        assert len(found) < 5 or " ".join(found) not in public, row

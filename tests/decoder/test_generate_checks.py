@@ -1,0 +1,205 @@
+"""What cannot be written on from is refused, with what was received."""
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook.decoder.generate import (
+    beam_search,
+    checked_given,
+    checked_seeds,
+    greedy,
+    sample,
+)
+from tests.helpers import decoders
+from tests.helpers.decoders import MODELS, B, S, draw_given
+from tests.helpers.toys import TOY
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return MODELS[request.param]()
+
+
+@pytest.mark.parametrize("max_length", [0, -1, 30, 2.0, None, True])
+def test_a_length_without_positions(model, max_length):
+    message = r"`max_length` must be an integer in \[1, 29\].*Received: "
+    for search in (greedy, sample, beam_search):
+        with pytest.raises(ValueError, match=f"{message}{max_length}"):
+            search(model, draw_given(), max_length)
+    with pytest.raises(ValueError, match=f"{message}{max_length}"):
+        bb.generate(model, ["a"], max_length)
+
+
+@pytest.mark.parametrize("end", [-1, 34, 1.0, "[SEP]"])
+def test_an_end_token_that_is_not_in_the_vocabulary(model, end):
+    message = r"`end_token_id` must be an id .*\[0, 3[34]\).*Received: "
+    for search in (greedy, sample, beam_search):
+        with pytest.raises(ValueError, match=message):
+            search(model, draw_given(), 5, end_token_id=end)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": 0}, "`temperature` must be .* above 0.*Received: 0"),
+        ({"temperature": -0.5}, "`temperature` must be .*Received: -0.5"),
+        ({"temperature": float("inf")}, "`temperature` must .*Received: inf"),
+        ({"temperature": float("nan")}, "`temperature` must .*Received: nan"),
+        ({"temperature": 10**400}, "`temperature` must .*Received: 1000"),
+        ({"temperature": "hot"}, "`temperature` must .*Received: 'hot'"),
+        ({"top_k": 0}, r"`top_k` must be None or .*\[1, 3.\]. Received: 0"),
+        ({"top_k": 35}, r"`top_k` must be None or .* Received: 35"),
+        ({"top_k": 2.0}, r"`top_k` must be None or .* Received: 2.0"),
+        ({"top_p": 0.0}, r"`top_p` must be in \(0, 1\]. Received: 0.0"),
+        ({"top_p": 1.1}, r"`top_p` must be in \(0, 1\]. Received: 1.1"),
+        ({"top_p": 10**400}, r"`top_p` must be in \(0, 1\]. Received: 10000"),
+        ({"top_p": None}, r"`top_p` must be in \(0, 1\]. Received: None"),
+        ({"seed": -1}, "`seed` must be an integer >= 0, or 3 .*Received: -1"),
+        ({"seed": [1, 2]}, r"`seed` must be .* or 3 .*Received: \[1, 2\]"),
+        ({"seed": 0.5}, "`seed` must be an integer .*Received: 0.5"),
+    ],
+)
+def test_sampling_options_out_of_range(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        sample(model, draw_given(), 5, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam_width": 0}, r"`beam_width` must be .*\[1, 3.\].*Received: 0"),
+        ({"beam_width": 35}, "no more than the vocabulary. Received: 35"),
+        ({"beam_width": 4.0}, "`beam_width` must be .*Received: 4.0"),
+        ({"length_penalty": -1}, "`length_penalty` must be .* -1"),
+        ({"length_penalty": 10**400}, "`length_penalty` must be .* 10000"),
+        ({"length_penalty": None}, "`length_penalty` must be .* None"),
+    ],
+)
+def test_beam_options_out_of_range(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        beam_search(model, draw_given(), 5, **options)
+
+
+@pytest.mark.parametrize("batch_size", [0, 2.0, True, "3", None])
+def test_a_batch_size_that_is_no_number_of_texts(batch_size):
+    message = f"`batch_size` must be an integer >= 1. Received: {batch_size!r}"
+    with pytest.raises(ValueError, match=message):
+        bb.generate(decoders.causal(), ["a"], 5, batch_size=batch_size)
+
+
+def changed(**changes):
+    return draw_given() | changes
+
+
+@pytest.mark.parametrize(
+    ("batch", "error", "message"),
+    [
+        ({}, KeyError, "must hold `input_ids`"),
+        (["a text"], ValueError, "must be a dict.*`generate` takes texts"),
+        (
+            {"input_ids": np.zeros((B, 0), "int32")},
+            ValueError,
+            r"at least one token. Received: \(3, 0\)",
+        ),
+        ({"input_ids": [[5, 6], [7]]}, ValueError, "rows of one length"),
+        ({"input_ids": [[5, 99]]}, ValueError, "Received: 99 in row 0"),
+        (
+            changed(attention_mask=np.eye(B, S, dtype=int)),
+            ValueError,
+            "1 for a text and 0 for the padding behind it.* in row 1",
+        ),
+        (
+            changed(attention_mask=np.tril(np.ones((B, S), int), -1)),
+            ValueError,
+            "at least one token that is not hidden. Received: none in row 0",
+        ),
+        (
+            changed(attention_mask=np.ones((B, S, S), int)),
+            ValueError,
+            r"shape \(B, S\) here. Received: \(3, 7, 7\)",
+        ),
+        (
+            {"input_ids": np.ones((B, 30), int)},
+            ValueError,
+            "`max_position_embeddings`, 29. Received: 30 tokens",
+        ),
+    ],
+)
+def test_a_batch_that_cannot_be_gone_on_with(model, batch, error, message):
+    with pytest.raises(error, match=message):
+        greedy(model, batch, 5)
+
+
+def test_a_prompt_must_leave_room_and_a_source_need_not():
+    batch = {"input_ids": np.ones((B, 25), int)}
+    message = "`max_length=5`, a row must hold at most 24 .*: 25 in row 0"
+    with pytest.raises(ValueError, match=message):
+        greedy(decoders.causal(), batch, 5)
+    given = checked_given(decoders.seq2seq(), batch, 5)
+    assert given["attention_mask"].tolist() == np.ones((B, 25)).tolist()
+    texts = ["a", "a " * 24]
+    with pytest.raises(ValueError, match="at most 24 .*: 25 in row 1"):
+        bb.generate(decoders.causal(), texts, 5)
+
+
+def test_an_empty_or_too_long_source():
+    model = decoders.seq2seq()
+    with pytest.raises(ValueError, match="one piece. Received: ' ' in row 1"):
+        bb.generate(model, ["a", " "], 5)
+    with pytest.raises(ValueError, match="at most 29 .* 30 in row 0"):
+        bb.generate(model, ["a " * 28], 5)
+    with pytest.raises(ValueError, match="`texts` must hold at least one"):
+        bb.generate(model, [], 5)
+
+
+@pytest.mark.parametrize("search", ["best", []])
+def test_an_unknown_search(search):
+    with pytest.raises(ValueError, match="`search` must be one of greedy, sam"):
+        bb.generate(decoders.causal(), ["a"], 5, search=search)
+
+
+@pytest.mark.parametrize("side", ["tokenizer", "target_tokenizer"])
+def test_a_missing_tokenizer(side, monkeypatch):
+    model = decoders.seq2seq()
+    monkeypatch.setattr(model, side, None)
+    with pytest.raises(ValueError, match="`generate` needs a tokenizer"):
+        bb.generate(model, ["a"], 5)
+
+
+def test_a_tokenizer_with_other_special_tokens(monkeypatch):
+    model = decoders.causal()
+    config = decoders.causal_config(eos_token_id=2)
+    monkeypatch.setattr(model, "config", config)
+    message = r"of the config, \(0, 2, 2\). Received: \(0, 2, 3\)"
+    with pytest.raises(ValueError, match=message):
+        bb.generate(model, ["a"], 5)
+    assert len(TOY) > config.vocab_size
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "message"),
+    [
+        ("causal", {"vocab_size": 32}, "at most 32 .*Received: 33"),
+        ("seq2seq", {"vocab_size": 32}, "at most 32 .*Received: 33"),
+        ("seq2seq", {"target_vocab_size": 33}, "at most 33 .*Received: 34"),
+    ],
+)
+def test_a_tokenizer_with_more_pieces(name, sizes, message, monkeypatch):
+    model = MODELS[name]()
+    monkeypatch.setattr(model, "config", model.config.replace(**sizes))
+    with pytest.raises(ValueError, match=f"must have {message}"):
+        bb.generate(model, ["a"], 5)
+
+
+def test_an_id_without_a_piece(model):
+    size = model.config.output_size
+    assert isinstance(model.read([5], [6, size - 1]), str)
+    message = rf"in \[0, {size}\).* Received: .*{size + 1}"
+    with pytest.raises(ValueError, match=message):
+        model.read([5], np.array([6, size + 1]))
+
+
+def test_seeds_are_counted_up_or_given():
+    assert checked_seeds(5, 3).tolist() == [5, 6, 7]
+    assert checked_seeds([2, 2, 9], 3).tolist() == [2, 2, 9]

@@ -1,0 +1,864 @@
+"""Fine-tuning: it learns, keeps the best, goes on where it was killed."""
+
+import csv
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import bertbook as bb
+from bertbook.finetuning import finetune as finetuning
+from bertbook.finetuning import run as task_runs
+from bertbook.finetuning.finetune import Options, evaluate, finetune
+from bertbook.runtime import keras
+from bertbook.tasks.labels import SEVERAL_LABELS
+from bertbook.training import checkpoint
+from bertbook.training.optimizers import AdamW
+from bertbook.training.run import hash_columns
+from tests.helpers.toys import PIECES, TOY, toy_config
+
+ROOT = Path(__file__).parents[2]
+QUIET = Options(verbose=False)
+ROWS = 24
+
+
+def make(kind, seed=1, dropout=0.0, **options):
+    """A BERT that is trained in a second."""
+    keras.utils.set_random_seed(seed)
+    config = toy_config(
+        hidden_size=16,
+        num_attention_heads=2,
+        num_hidden_layers=1,
+        max_position_embeddings=24,
+        initializer_range=0.1,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+    )
+    config = config.replace(num_hidden_layers=options.pop("layers", 1))
+    model = getattr(bb, kind)(config, **options)
+    model.tokenizer = TOY
+    return model
+
+
+def draw_texts(seed=0, letters="abcdefgh"):
+    rng = np.random.default_rng(seed)
+    return [
+        " ".join(rng.choice(list(letters), rng.integers(2, 7)))
+        for _ in range(ROWS)
+    ]
+
+
+# What can be learned from a word or two.
+
+
+def opinions():
+    """y is good, n is bad."""
+    label = ["good", "bad"] * (ROWS // 2)
+    words = {"good": "y", "bad": "n"}
+    text = [
+        f"{text} {words[name]} {text}"
+        for text, name in zip(draw_texts(), label, strict=True)
+    ]
+    return {"text": text, "label": label}
+
+
+def topics():
+    """x and y stand for a topic each."""
+    label = [[], ["s"], ["t"], ["s", "t"]] * (ROWS // 4)
+    text = [
+        " ".join([text, *("x" for n in row if n == "s")]
+                 + [*("y" for n in row if n == "t")])
+        for text, row in zip(draw_texts(), label, strict=True)
+    ]  # fmt: skip
+    return {"text": text, "label": label}
+
+
+def grades():
+    """u, v and w are worth 0, 1 and 2."""
+    label = [0.0, 1.0, 2.0] * (ROWS // 3)
+    text = [
+        f"{'uvw'[int(value)]} {text}"
+        for text, value in zip(draw_texts(), label, strict=True)
+    ]
+    return {"text": text, "label": label}
+
+
+def pairs():
+    """The second text says it."""
+    data = opinions()
+    return {
+        "text": draw_texts(1),
+        "text_pair": data["text"],
+        "label": [int(name == "good") for name in data["label"]],
+    }
+
+
+def choices():
+    """The one with y goes on."""
+    label = [0, 1, 2] * (ROWS // 3)
+    texts = draw_texts()
+    return {
+        "text": texts,
+        "choices": [
+            [f"{text} {'y' if i == right else 'n'}" for i in range(3)]
+            for text, right in zip(draw_texts(1), label, strict=True)
+        ],
+        "label": label,
+    }  # fmt: skip
+
+
+def questions():
+    """The answer is x and what follows."""
+    contexts = [
+        f"{text} x {'yz'[i % 2]} {text}" for i, text in enumerate(draw_texts())
+    ]
+    return {
+        "id": [str(i) for i in range(ROWS)],
+        "question": ["w ?"] * ROWS,
+        "context": contexts,
+        "answers": [
+            [{"text": text[i : i + 3], "answer_start": i}]
+            for text in contexts
+            for i in [text.index("x")]
+        ],
+    }
+
+
+def tags():
+    """p is a person, q its second name, r a place."""
+    kinds = {"p": "B-PER", "q": "I-PER", "r": "B-LOC"}
+    tokens = [
+        [*text.split(), "p", *["q"] * (i % 2), "r", "a"]
+        for i, text in enumerate(draw_texts())
+    ]
+    return {
+        "tokens": tokens,
+        "tags": [[kinds.get(word, "O") for word in row] for row in tokens],
+    }
+
+
+CLASSIFIER = "BertForSequenceClassification"
+TASKS = {
+    "one label": (CLASSIFIER, {}, opinions, "accuracy"),
+    "several labels": (
+        CLASSIFIER, {"problem_type": SEVERAL_LABELS}, topics, "f1"
+    ),
+    "a number": (CLASSIFIER, {"num_labels": 1}, grades, "pearson"),
+    "pairs": (CLASSIFIER, {}, pairs, "accuracy"),
+    "a choice": ("BertForMultipleChoice", {}, choices, "accuracy"),
+    "answers": ("BertForQuestionAnswering", {}, questions, "f1"),
+    "tags": ("BertForTokenClassification", {"num_labels": 5}, tags, "f1"),
+}  # fmt: skip
+
+
+# It learns.
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_is_learned(name):
+    kind, options, data, metric = TASKS[name]
+    model, data = make(kind, **options), data()
+    history = finetune(
+        model, data, epochs=60, learning_rate=1e-2, batch_size=8, options=QUIET
+    )
+    found = evaluate(model, data)
+    losses = history["loss"]
+    print(f"{name}: loss {losses[0]} to {losses[-1]}, {found}")
+    assert losses[-1] < 0.05 < 0.1 < losses[0]
+    assert found[metric] > 0.99
+
+
+# A run and what it leaves.
+
+
+def run(out=None, seed=0, dropout=0.1, model=None, **options):
+    """A short run with dropout and a dev set."""
+    model = model or make(CLASSIFIER, dropout=dropout)
+    settings = {"verbose": False, "checkpoint_steps": 2} | options
+    history = finetune(
+        model,
+        opinions(),
+        opinions(),
+        epochs=3,
+        learning_rate=1e-2,
+        batch_size=10,
+        seed=seed,
+        out=out,
+        options=Options(**settings),
+    )
+    return model, history
+
+
+def weights(model):
+    return [np.array(w) for w in model.get_weights()]
+
+
+def part_of(weight):
+    """The part of a model that a weight belongs to, such as block_1."""
+    name = weight.path.partition("/")[2]
+    return name.removeprefix("encoder/").split("/")[0]
+
+
+def same(first, second):
+    return all(map(np.array_equal, first, second))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run that nobody stopped, its model and its history."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    return out, *run(out)
+
+
+def test_a_finished_folder_is_a_model(whole):
+    out, model, history = whole
+    names = {path.name for path in out.iterdir()}
+    assert names >= {
+        "config.json", "model.safetensors", "vocab.txt", "log.csv",
+        "history.json", "README.md", "run.json",
+    }  # fmt: skip
+    again = bb.BertForSequenceClassification.from_pretrained(out)
+    assert again.load_report.drawn == []
+    assert again.config.id2label == {0: "bad", 1: "good"}
+    assert same(weights(again), weights(model))
+    assert json.loads((out / "history.json").read_text()) == history
+    card = (out / "README.md").read_text()
+    assert "dev_accuracy" in card
+    assert '"epochs": 3' in card
+
+
+def test_a_trained_model_can_be_saved_as_keras_does(whole, tmp_path):
+    _, model, _ = whole
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert same(weights(again), weights(model))
+    assert again.config.id2label == model.config.id2label
+    again.tokenizer = TOY
+    assert again.predict_texts(["y a"]) == model.predict_texts(["y a"])
+
+
+def test_the_history(whole):
+    out, model, history = whole
+    assert list(history)[:4] == ["step", "epoch", "loss", "rows_per_second"]
+    assert history["step"] == [3, 6, 9]  # 24 rows in batches of 10
+    assert history["epoch"] == [1.0, 2.0, 3.0]
+    assert set(history) >= {"dev_accuracy", "dev_f1", "dev_matthews"}
+    with open(out / "log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["step"]) for row in rows] == [2, 3, 4, 6, 8, 9]
+    found = evaluate(model, opinions())
+    assert found["accuracy"] == max(history["dev_accuracy"])
+
+
+def test_the_same_seed_gives_the_same_weights(whole):
+    _, model, history = whole
+    again, second = run(seed=0)
+    assert same(weights(again), weights(model))
+    assert second["dev_accuracy"] == history["dev_accuracy"]
+    other, _ = run(seed=1)
+    assert not same(weights(other), weights(model))
+
+
+def test_the_same_call_again_changes_nothing(whole, capsys):
+    out, model, history = whole
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("*.*")}
+    fresh, second = run(out, verbose=True)
+    assert "nothing is changed" in capsys.readouterr().out
+    assert second == history
+    assert same(weights(fresh), weights(model))
+    run(out, model=fresh)  # with the model that was loaded, too
+    assert {p: p.stat().st_mtime_ns for p in out.rglob("*.*")} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 1}, "`seed` was 0, now 1"),
+        ({"warmup": 0.5}, "`options.warmup` was 0.1, now 0.5"),
+        ({"dropout": 0.2}, "`config.hidden_dropout_prob` was 0.1, now 0.2"),
+    ],
+)
+def test_another_setting_is_refused(change, message, whole):
+    before = (whole[0] / "model.safetensors").read_bytes()
+    with pytest.raises(ValueError, match=message):
+        run(whole[0], **change)
+    assert (whole[0] / "model.safetensors").read_bytes() == before
+
+
+def test_other_data_are_another_run(whole):
+    data = opinions()
+    data["text"][3] += " a"
+    with pytest.raises(
+        ValueError, match="holds a run with other .*`train` was"
+    ):
+        finetune(make(CLASSIFIER), data, out=whole[0], options=QUIET)
+
+
+# The best weights.
+
+
+def script(monkeypatch, scores):
+    """Lets dev find certain scores, and returns the weights at each."""
+    seen = []
+
+    def score(judge):
+        seen.append(weights(judge.model))
+        return {"accuracy": scores[len(seen) - 1]}
+
+    monkeypatch.setattr(task_runs.Judge, "score", score)
+    return seen
+
+
+@pytest.mark.parametrize("has_out", [False, True])
+def test_the_best_weights_on_dev_are_left(has_out, monkeypatch, tmp_path):
+    seen = script(monkeypatch, [0.5, 0.75, 0.25, 0.75, 0.5])
+    model, history = run(
+        tmp_path / "run" if has_out else None, evaluation_steps=2
+    )
+    assert history["step"] == [2, 4, 6, 8, 9]
+    assert history["dev_accuracy"] == [0.5, 0.75, 0.25, 0.75, 0.5]
+    assert same(weights(model), seen[1])  # of equals the first
+    assert not same(weights(model), seen[3])
+
+
+def test_a_run_without_progress_stops(monkeypatch):
+    seen = script(monkeypatch, [0.5, 0.75, 0.25, 0.75, 0.9])
+    model, history = run(evaluation_steps=2, patience=2)
+    assert history["step"] == [2, 4, 6, 8]
+    assert same(weights(model), seen[1])
+
+
+def test_without_dev_the_last_weights_stay():
+    model = make(CLASSIFIER)
+    before = weights(model)
+    history = finetune(
+        model, opinions(), epochs=1, batch_size=12, options=QUIET
+    )
+    assert set(history) == {"step", "epoch", "loss", "rows_per_second"}
+    assert history["step"] == [2]
+    assert not same(weights(model), before)
+
+
+def test_the_smaller_error_is_the_better():
+    judge = task_runs.Judge(None, None, None, 8)
+    judge.metric = "mean_squared_error"
+    rows = [{"dev_mean_squared_error": value} for value in (0.5, 0.5, 0.25)]
+    assert not judge.is_better(rows[1], rows[0])
+    assert judge.is_better(rows[2], rows[0])
+    judge.metric = "f1"
+    rows = [{"dev_f1": value} for value in (0.5, 0.5, 0.25)]
+    assert not judge.is_better(rows[1], rows[0])
+    assert judge.is_better(rows[0], rows[2])
+
+
+def test_the_threshold_of_the_best_weights_is_left(monkeypatch):
+    data = questions()
+    data["answers"][0] = []
+    model = make("BertForQuestionAnswering")
+    assert model.no_answer_threshold is None
+    thresholds = iter([-1.0, 2.0, 3.0])
+    scores = iter([0.5, 0.75, 0.5])
+    monkeypatch.setattr(
+        task_runs.Questions,
+        "best_threshold",
+        lambda self, outputs: next(thresholds),
+    )
+    monkeypatch.setattr(
+        task_runs.Questions, "score", lambda self, outputs: {"f1": next(scores)}
+    )
+    finetune(
+        model, data, data, epochs=3, batch_size=24, max_length=24, options=QUIET
+    )
+    assert model.no_answer_threshold == 2.0
+
+
+# What is trained, and how fast.
+
+
+def test_frozen_layers_stay_and_are_free_again():
+    model = make(CLASSIFIER, layers=2)
+    model.encoder.blocks[0].output_norm.trainable = False
+    flags = [(w.path, w.trainable) for w in model.weights]
+    before = weights(model)
+    options = Options(verbose=False, frozen_layers=1)
+    finetune(
+        model, opinions(), epochs=1, learning_rate=1e-2, batch_size=12,
+        options=options,
+    )  # fmt: skip
+    moved = {
+        part_of(w)
+        for w, old, new in zip(
+            model.weights, before, weights(model), strict=True
+        )
+        if not np.array_equal(old, new)
+    }
+    assert moved == {"block_1", "pooler", "classifier"}
+    assert [(w.path, w.trainable) for w in model.weights] == flags
+
+
+@pytest.mark.parametrize(
+    ("count", "trained"),
+    [
+        (None, {"embeddings", "block_0", "block_1", "pooler", "classifier"}),
+        (0, {"block_0", "block_1", "pooler", "classifier"}),
+        (2, {"pooler", "classifier"}),
+        (-1, {"classifier"}),
+    ],
+)
+def test_what_is_frozen(count, trained):
+    model = make(CLASSIFIER, layers=2)
+    frozen = task_runs.freeze(model, count)
+    assert {part_of(v) for v in model.trainable_variables} == trained
+    for layer, was_trained in frozen:
+        layer.trainable = was_trained
+    assert len(model.trainable_variables) == len(model.weights)
+
+
+def test_lower_layers_have_lower_rates():
+    model = make(CLASSIFIER, layers=2)
+    assert task_runs.optimizer_of(model, 1.0) is AdamW
+    kind = task_runs.optimizer_of(model, 0.5)
+    (rates,) = kind.args
+    found = {}
+    for rate, variable in zip(rates, model.trainable_variables, strict=True):
+        found.setdefault(part_of(variable), set()).add(rate)
+    assert found == {
+        "classifier": {1.0}, "pooler": {1.0}, "block_1": {1.0},
+        "block_0": {0.5}, "embeddings": {0.25},
+    }  # fmt: skip
+
+
+def test_a_run_with_layer_decay_moves_lower_layers_less():
+    """The first step of AdamW is the rate, whatever the gradient."""
+    model = make(CLASSIFIER, layers=2)
+    before = weights(model)
+    options = Options(verbose=False, layer_decay=0.1, weight_decay=0.0)
+    finetune(
+        model, opinions(), epochs=1, learning_rate=1e-2, batch_size=24,
+        options=options,
+    )  # fmt: skip
+    depth = {"embeddings": 2, "block_0": 1}
+    for weight, old, new in zip(
+        model.weights, before, weights(model), strict=True
+    ):
+        expected = 1e-2 * 0.1 ** depth.get(part_of(weight), 0)
+        moved = np.abs(new - old).max()
+        assert moved == pytest.approx(expected, rel=0.5), weight.path
+
+
+# Resumption.
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize("last", [1, 3])
+def test_a_run_that_stopped_ends_as_one_that_did_not(
+    last, whole, tmp_path, monkeypatch
+):
+    save, count = checkpoint.save_checkpoint, 0
+
+    def save_and_stop(*arguments):
+        nonlocal count
+        count += 1
+        save(*arguments)
+        if count == last:
+            raise KilledError
+
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
+    with pytest.raises(KilledError):
+        run(tmp_path)
+    assert not (tmp_path / "model.safetensors").exists()
+    _, history = run(tmp_path, model=make(CLASSIFIER, seed=2, dropout=0.1))
+    check_same_run(tmp_path, whole[0])
+    expected = {k: v for k, v in whole[2].items() if "second" not in k}
+    assert {k: history[k] for k in expected} == expected
+
+
+def last_arrays(out):
+    """The newest checkpoint: weights, moments, states of random numbers."""
+    path = max((out / "checkpoints").glob("*.safetensors"))
+    arrays = safetensors.numpy.load_file(path)
+    return {checkpoint._key(name): arrays[name] for name in sorted(arrays)}
+
+
+def check_same_run(out, whole):
+    """Compares bytes, what the last step left, and the log but its speed."""
+    name = "model.safetensors"
+    assert (out / name).read_bytes() == (whole / name).read_bytes()
+    first, second = last_arrays(out), last_arrays(whole)
+    assert first.keys() == second.keys()
+    assert same(first.values(), second.values())
+    logs = []
+    for folder in (out, whole):
+        with open(folder / "log.csv", newline="") as file:
+            logs.append(
+                [
+                    [v for k, v in row.items() if "second" not in k]
+                    for row in csv.DictReader(file)
+                ]
+            )
+    assert logs[0] == logs[1]
+
+
+KILL = """
+import os, signal, sys
+from pathlib import Path
+from bertbook.training import checkpoint
+from tests import test_finetuning
+
+save, count = checkpoint.save_checkpoint, 0
+
+def save_and_die(*arguments):
+    global count
+    count += 1
+    save(*arguments)
+    if count == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+checkpoint.save_checkpoint = save_and_die
+test_finetuning.run(Path(sys.argv[1]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_run_that_was_killed_ends_as_one_that_was_not(whole, tmp_path):
+    out = tmp_path / "killed"
+    done = subprocess.run(
+        [sys.executable, "-c", KILL, str(out)], cwd=ROOT, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert len(list((out / "checkpoints").glob("*.safetensors"))) == 2
+    assert not (out / "model.safetensors").exists()
+    run(out)
+    check_same_run(out, whole[0])
+
+
+def test_the_best_weights_of_a_stopped_run_are_not_lost(
+    whole, tmp_path, monkeypatch
+):
+    """The best are those of step 3, before the checkpoint of step 4."""
+    script(monkeypatch, [0.9, 0.5, 0.25])
+    save = checkpoint.save_checkpoint
+
+    def save_and_stop(folder, step, *arguments):
+        save(folder, step, *arguments)
+        if step == 4:
+            raise KilledError
+
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
+    with pytest.raises(KilledError):
+        run(tmp_path)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
+    best = checkpoint.load_weights
+    taken = []
+    monkeypatch.setattr(
+        checkpoint, "load_weights", lambda *a: (taken.append(a), best(*a))
+    )
+    script(monkeypatch, [0.5, 0.25])
+    model, history = run(tmp_path)
+    assert history["dev_accuracy"] == [0.9, 0.5, 0.25]
+    assert len(taken) == 1
+    stored = bb.BertForSequenceClassification.from_pretrained(tmp_path)
+    assert same(weights(stored), weights(model))
+
+
+# Labels.
+
+
+def test_names_come_from_the_data_where_the_model_has_none():
+    model = make(CLASSIFIER)
+    finetuning.take_labels(model, opinions())
+    assert model.config.id2label == {0: "bad", 1: "good"}
+    finetuning.take_labels(model, {"label": ["other"]})  # it has some now
+    assert model.config.id2label == {0: "bad", 1: "good"}
+    for options, data in (({}, pairs()), ({"num_labels": 1}, grades())):
+        model = make(CLASSIFIER, **options)
+        finetuning.take_labels(model, data)
+        assert model.config.id2label is None
+    tagger = make("BertForTokenClassification", num_labels=5)
+    finetuning.take_labels(tagger, tags())
+    assert list(tagger.config.id2label.values()) == [
+        "B-LOC", "B-PER", "I-LOC", "I-PER", "O"
+    ]  # fmt: skip
+
+
+# Error.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "`epochs` must be an integer >= 1. Received: 0"),
+        ({"epochs": 1.5}, "`epochs` must be an integer >= 1. Received: 1.5"),
+        ({"batch_size": 0}, "`batch_size` must be an integer >= 1.*: 0"),
+        ({"learning_rate": 0}, "`learning_rate` must be above 0.*: 0"),
+        ({"learning_rate": -1e-5}, "`learning_rate` must be above 0.*-1e-05"),
+        ({"learning_rate": math.nan}, "`learning_rate` must be above 0.*nan"),
+        ({"learning_rate": "1"}, "`learning_rate` must be above 0.*'1'"),
+        ({"seed": -1}, "`seed` must be an integer >= 0. Received: -1"),
+        ({"max_length": 2}, "`max_length` must be an integer >= 3"),
+        (
+            {"options": Options(frozen_layers=2)},
+            r"`frozen_layers` must be in \[-1, 1\]. Received: 2",
+        ),
+        ({"options": Options(patience=2)}, "`patience` needs `dev`"),
+        ({"options": Options(metric="f1")}, "`metric` needs `dev`"),
+        (
+            {"dev": opinions(), "options": Options(metric="bleu")},
+            "`metric` must be one of accuracy, f1, matthews. Received: 'bleu'",
+        ),
+        ({"dev": {"text": ["a"], "label": [7]}}, r"`label\[0\]` must be an in"),
+        ({"dev": {"text": [], "label": []}}, "one length, 1 at least"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_done(
+    options, message, tmp_path
+):
+    model = make(CLASSIFIER)
+    before = weights(model)
+    out = tmp_path / "run" if "frozen" not in message else None
+    with pytest.raises(ValueError, match=message):
+        finetune(model, opinions(), out=out, **options)
+    assert same(weights(model), before)
+    assert not (tmp_path / "run").exists()
+    assert all(w.trainable for w in model.weights)
+
+
+def test_a_dev_set_without_labels_is_refused_at_once():
+    with pytest.raises(KeyError, match="must hold the column label"):
+        finetune(make(CLASSIFIER), opinions(), {"text": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"warmup": 1.5}, r"`warmup` must be in \[0, 1\]. Received: 1.5"),
+        ({"layer_decay": 0.0}, r"`layer_decay` must be in \(0, 1\].*: 0.0"),
+        ({"patience": 0}, "`patience` must be an integer >= 1. Received: 0"),
+        ({"evaluation_steps": 0}, "`evaluation_steps` must be an integer"),
+        ({"checkpoint_steps": None}, "`checkpoint_steps` must be .*: None"),
+        ({"weight_decay": -0.1}, "`weight_decay` must not be below 0.*: -0.1"),
+        ({"clip_norm": -1.0}, "`clip_norm` must not be below 0.*: -1.0"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        Options(**options)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ({"text": ["a", "b"], "label": [0, 2]}, {}, r"`label\[1\]` .*\[0, 2\)"),
+        ({"text": ["a"], "label": [1.0]}, {}, r"`label\[0\]` must be an int"),
+        (
+            {"text": ["a"] * 3, "label": ["x", "y", "z"]},
+            {},
+            "`num_labels` must be that of the data, 3: x, y, z. Received: a "
+            "model with 2; load it with `num_labels=3`",
+        ),
+        (
+            {"text": ["a", "b"], "label": ["x", "z"]},
+            {"id2label": {0: "x", 1: "y"}},
+            r"`label\[1\]` must be one of x, y: .* Received: 'z'",
+        ),
+        (
+            {"text": ["a", "b"], "label": [0.5, math.nan]},
+            {"num_labels": 1},
+            r"`label\[1\]` must be a finite number",
+        ),
+        (
+            {"text": ["a", "b " * 30], "label": [0, 1]},
+            {},
+            "24. Received: 32 tokens in row 1",
+        ),
+        ({"text": ["a", 3], "label": [0, 1]}, {}, r"`texts\[1\]` must be a"),
+        ([("a", 1)], {}, "`data` must be a dict of columns.*: list"),
+    ],
+)  # fmt: skip
+def test_data_that_do_not_fit_the_model(data, options, message):
+    model = make(CLASSIFIER, **options)
+    with pytest.raises(ValueError, match=message):
+        finetune(model, data, options=QUIET)
+    if "num_labels=3" not in message:
+        with pytest.raises(ValueError, match=message):
+            evaluate(model, data)
+
+
+def test_tags_that_do_not_fit_the_model():
+    model = make("BertForTokenClassification", num_labels=3)
+    with pytest.raises(ValueError, match="that of the data, 5: B-LOC, B-PER"):
+        finetune(model, tags())
+    with pytest.raises(ValueError, match=r"Row 0: `tags\[1\]` must be O"):
+        finetune(model, {"tokens": [["a", "b"]], "tags": [["O", "PER"]]})
+    with pytest.raises(KeyError, match="must hold the column tags"):
+        finetune(model, {"tokens": [["a", "b"]]})
+
+
+def test_missing_columns():
+    for call in (finetune, evaluate):
+        with pytest.raises(KeyError, match="must hold the columns text"):
+            call(make(CLASSIFIER), {"label": [0]})
+        with pytest.raises(KeyError, match="must hold the column label"):
+            call(make(CLASSIFIER), {"text": ["a"]})
+
+
+def test_models_that_have_no_task_or_no_tokenizer():
+    encoder = bb.BertEncoder(toy_config())
+    with pytest.raises(ValueError, match="`model` must be one of BertForSeq"):
+        finetune(encoder, opinions())
+    with pytest.raises(ValueError, match="`model` must .* Received: BertModel"):
+        evaluate(encoder, opinions())
+    with pytest.raises(ValueError, match="`model` must .* Received: str"):
+        evaluate("mini", opinions())
+    model = make(CLASSIFIER)
+    model.tokenizer = None
+    for call in (finetune, evaluate):
+        with pytest.raises(ValueError, match="`model` needs a tokenizer"):
+            call(model, opinions())
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_frees_the_layers():
+    model = make(CLASSIFIER)
+    model.classifier.bias.assign([math.nan, 0.0])
+    options = Options(verbose=False, frozen_layers=0)
+    with pytest.raises(ValueError, match="The loss is nan at step 1"):
+        finetune(model, opinions(), epochs=1, batch_size=24, options=options)
+    assert all(w.trainable for w in model.weights)
+
+
+# A model is as it was where a run fails.
+
+
+def test_an_interrupted_run_begins_again_with_the_same_weights(
+    whole, tmp_path, monkeypatch
+):
+    """As the same cell of a notebook does, before the first checkpoint."""
+    model = make(CLASSIFIER, dropout=0.1)
+    before = weights(model)
+    with monkeypatch.context() as patch:
+        score = task_runs.Judge.score
+
+        def interrupt(judge):
+            score(judge)
+            raise KeyboardInterrupt
+
+        patch.setattr(task_runs.Judge, "score", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, model=model, checkpoint_steps=100)
+    assert same(weights(model), before)
+    assert model.config.id2label is None
+    run(tmp_path, model=model)  # other options: nothing was kept of the first
+    check_same_run(tmp_path, whole[0])
+
+
+def test_a_rate_that_was_too_high_can_be_lowered(tmp_path):
+    model = make(CLASSIFIER)
+    arguments = {"epochs": 1, "batch_size": 8, "out": tmp_path}
+    with pytest.raises(ValueError, match="lower the learning rate"):
+        finetune(
+            model, opinions(), learning_rate=1e30, options=QUIET, **arguments
+        )
+    (found,) = model.predict_texts(["a"])
+    assert math.isfinite(found["score"])
+    finetune(model, opinions(), learning_rate=1e-3, options=QUIET, **arguments)
+
+
+def test_names_of_data_that_are_refused_are_forgotten():
+    model, data = make(CLASSIFIER), opinions()
+    wrong = data | {"label": [f"{name} " for name in data["label"]]}
+    with pytest.raises(ValueError, match="must be one of bad , good "):
+        finetune(model, wrong, data, epochs=1, options=QUIET)
+    finetune(model, data, data, epochs=1, options=QUIET)
+
+
+def test_layers_that_there_are_not_leave_no_trace(tmp_path):
+    with pytest.raises(ValueError, match="`frozen_layers` must be in"):
+        run(tmp_path, frozen_layers=9)
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    for seed in np.arange(2):
+        finetune(
+            make(CLASSIFIER),
+            opinions(),
+            epochs=np.int64(1),
+            batch_size=np.int32(8),
+            learning_rate=np.float32(1e-3),
+            max_length=np.int64(20),
+            seed=seed,
+            out=tmp_path / str(seed),
+            options=Options(
+                verbose=False,
+                frozen_layers=np.int64(0),
+                warmup=np.float32(0.1),
+                checkpoint_steps=np.int64(2),
+            ),
+        )
+
+
+# Where a run starts is a part of it.
+
+
+def test_a_run_that_began_with_other_weights_is_another(tmp_path):
+    out = tmp_path / "run"
+    for seed in (1, 2):
+        make(CLASSIFIER, seed=seed).save_pretrained(tmp_path / str(seed))
+
+    def load(seed, **options):
+        kind = bb.BertForSequenceClassification
+        return kind.from_pretrained(tmp_path / str(seed), **options)
+
+    model = load(1)
+    history = finetune(model, opinions(), epochs=1, out=out, options=QUIET)
+    trained = weights(model)
+    for again in (model, load(1)):
+        found = finetune(again, opinions(), epochs=1, out=out, options=QUIET)
+        assert found == history
+        assert same(weights(again), trained)
+    other = load(2)
+    with pytest.raises(ValueError, match="run with other settings: `start` "):
+        finetune(other, opinions(), epochs=1, out=out, options=QUIET)
+    assert not same(weights(other), trained)
+
+
+def test_a_head_that_is_drawn_anew_is_no_other_start(tmp_path):
+    encoder = make(CLASSIFIER).encoder
+    encoder.tokenizer = TOY
+    encoder.save_pretrained(tmp_path / "encoder")
+    hashes = []
+    for seed in (1, 2):
+        keras.utils.set_random_seed(seed)
+        model = bb.BertForSequenceClassification.from_pretrained(
+            tmp_path / "encoder"
+        )
+        assert "classifier/kernel" in model.load_report.drawn
+        hashes.append(task_runs.hash_of_start(model, tmp_path / "run.json"))
+    assert hashes[0] == hashes[1] is not None
+    assert task_runs.hash_of_start(make(CLASSIFIER), tmp_path / "x") is None
+
+
+def test_the_data_are_hashed_alike_whatever_holds_them():
+    rows = {"text": ["a", "b"], "label": [[1], {"x", "y", "z"}]}
+    same_rows = {"label": [[1], {"z", "y", "x"}], "text": np.array(["a", "b"])}
+    assert hash_columns(rows) == hash_columns(same_rows)
+    assert hash_columns(rows) != hash_columns(rows | {"text": "ba"})
+    numbers = {"label": np.array([1, 2])}
+    assert hash_columns(numbers) == hash_columns({"label": [1, 2]})
+    assert hash_columns(None) is None
+
+
+def test_the_words_are_in_the_vocabulary():
+    for data in (opinions(), topics(), grades()):
+        for text in data["text"]:
+            assert set(text.split()) <= set(PIECES)

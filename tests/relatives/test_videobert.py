@@ -1,0 +1,114 @@
+"""Tokens that are no words, and a model that has rows for them."""
+
+import numpy as np
+import pytest
+
+from bertbook.model.bert import BertForMaskedLM
+from bertbook.pretraining.masking import Masking, Pieces, mask_rows
+from bertbook.relatives.videobert import (
+    add_tokens,
+    cluster_frames,
+    code_tokens,
+    frame_tokens,
+    grow_vocabulary,
+    hideable,
+)
+from bertbook.runtime import keras
+from tests.helpers.models import to_numpy
+from tests.helpers.toys import TOY, toy_config
+
+FRAMES = frame_tokens(range(3))
+VIDEO = add_tokens(TOY, ["[>]", *FRAMES])
+
+
+def test_a_text_and_a_video_in_one_sequence():
+    encoded = VIDEO.encode("cut it [>] [frame 2] [frame 0] [frame 2]")
+    words = ["[CLS]", "c", "##u", "##t", "i", "##t", "[>]"]
+    assert encoded.tokens == [*words, *(FRAMES[i] for i in (2, 0, 2)), "[SEP]"]
+    assert encoded.input_ids[-4:-1] == [
+        len(TOY) + 3,
+        len(TOY) + 1,
+        len(TOY) + 3,
+    ]
+    assert VIDEO.vocabulary[: len(TOY)] == TOY.vocabulary
+    pair = VIDEO.encode("cut it", "[frame 1]")
+    assert pair.token_type_ids == [0] * 7 + [1] * 2
+
+
+def test_codes_are_tokens():
+    visits = add_tokens(TOY, code_tokens(["E11.9", "I10"]))
+    tokens = visits.encode("[E11.9] [I10]").tokens
+    assert tokens == ["[CLS]", "[E11.9]", "[I10]", "[SEP]"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        ([], "none"),
+        (["[CLS]"], r"Received: \[CLS\]"),
+        (["[x]", "[x]"], r"each once"),
+    ],
+)
+def test_known_tokens_are_refused(tokens, message):
+    with pytest.raises(ValueError, match=message):
+        add_tokens(TOY, tokens)
+
+
+def small_model():
+    keras.utils.set_random_seed(0)
+    model = BertForMaskedLM(toy_config())
+    model.tokenizer = TOY
+    return model
+
+
+def test_a_grown_model_says_the_same_about_words():
+    model = small_model()
+    grown = grow_vocabulary(model, VIDEO)
+    batch = VIDEO(["cut it"])
+    before, after = (to_numpy(m(batch)) for m in (model, grown))
+    assert after.shape[2] == before.shape[2] + 4
+    np.testing.assert_allclose(after[..., : len(TOY)], before, atol=1e-6)
+    rows = to_numpy(grown.encoder.embeddings.token.embeddings)[len(TOY) :]
+    assert 0.01 < rows.std() < 0.04
+    more = to_numpy(grown(VIDEO(["cut [>] [frame 1]"])))
+    assert np.isfinite(more).all()
+
+
+def test_a_model_grows_by_its_own_vocabulary_only():
+    other = add_tokens(TOY, ["[y]"])
+    grown = grow_vocabulary(small_model(), VIDEO)
+    with pytest.raises(ValueError, match="more behind it"):
+        grow_vocabulary(grown, other)
+    with pytest.raises(ValueError, match="Received: 59 pieces"):
+        grow_vocabulary(small_model(), TOY)
+
+
+def test_added_tokens_are_hidden_where_that_is_asked_for():
+    ids = VIDEO(["[frame 0] [frame 1] [frame 2]"])["input_ids"]
+    masking = Masking(rate=0.9, mask_share=1.0, random_share=0.0)
+    pieces = Pieces.of(VIDEO)
+    for facts, count in ((pieces, 0), (hideable(pieces, VIDEO, FRAMES), 3)):
+        masked = mask_rows(ids, facts, masking, np.random.default_rng(0))
+        assert (masked["input_ids"] == pieces.mask).sum() == count
+    with pytest.raises(ValueError, match=r"Received: \[frame 9\]"):
+        hideable(pieces, VIDEO, ["[frame 9]"])
+
+
+def test_clusters_are_found():
+    rng = np.random.default_rng(0)
+    places = np.array([[0, 0, 0], [9, 0, 0], [0, 9, 9], [-9, 9, 0]])
+    truth = rng.integers(4, size=60)
+    vectors = places[truth] + rng.normal(0, 0.3, (60, 3))
+    numbers, centers = cluster_frames(vectors, 4)
+    assert len(set(zip(truth, numbers, strict=True))) == 4
+    means = [vectors[numbers == k].mean(axis=0) for k in range(4)]
+    np.testing.assert_allclose(centers, means)
+
+
+@pytest.mark.parametrize(
+    ("shape", "clusters", "message"),
+    [((5,), 2, "shape \\(5,\\)"), ((5, 2), 6, "Received: 6"), ((5, 2), 0, "0")],
+)
+def test_bad_frames_are_refused(shape, clusters, message):
+    with pytest.raises(ValueError, match=message):
+        cluster_frames(np.zeros(shape), clusters)

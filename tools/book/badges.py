@@ -1,0 +1,93 @@
+"""Colab badges, first cells and addresses, all written from `pyproject.toml`.
+
+`python tools/book/badges.py` rewrites them in the chapters, the README and the
+other pages.
+"""
+
+import re
+
+import book
+import first_cell
+
+COLAB = "https://colab.research.google.com"
+MARK = "[![Open in Colab]"
+_OWNED = re.compile(rf"(https://github\.com|{COLAB}/github)/[\w.-]+/bertbook")
+PAGES = ("README.md", "CITATION.cff", "data/README.md", "docs/*.md")
+
+
+def slug():
+    """Returns `owner/name` of the repository."""
+    return book.address().removeprefix("https://github.com/")
+
+
+def badge(name):
+    """Returns the line that opens a chapter in Colab."""
+    target = f"{COLAB}/github/{slug()}/blob/main/notebooks/{name}.ipynb"
+    return f"{MARK}({COLAB}/assets/colab-badge.svg)]({target})"
+
+
+def with_current_addresses(text):
+    """Returns `text` with every address of the project as it is now."""
+    return _OWNED.sub(rf"\1/{slug()}", text)
+
+
+def with_badge(text, name):
+    """Returns a chapter's opening with its badge below the title."""
+    lines = text.split("\n")
+    places = [i for i, line in enumerate(lines) if line.startswith(MARK)]
+    if places:
+        lines[places[0]] = badge(name)
+    else:
+        lines[1:1] = ["", badge(name)]
+    return "\n".join(lines)
+
+
+def place(notebook, name):
+    """Writes badge, first cell and addresses into one chapter.
+
+    Args:
+        notebook: The notebook, changed in place.
+        name: The chapter's name, such as `20_attention`.
+
+    Raises:
+        ValueError: The notebook does not open with a markdown cell.
+    """
+    if not notebook.cells or notebook.cells[0].cell_type != "markdown":
+        kinds = [cell.cell_type for cell in notebook.cells[:1]]
+        raise ValueError(
+            "`notebook` must open with a markdown cell that holds the title. "
+            f"Received: {kinds} in {name}."
+        )
+    opening = notebook.cells[0]
+    opening.source = with_badge(opening.source, name)
+    first_cell.place(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = with_current_addresses(cell.source)
+
+
+def pages():
+    """Returns the files outside the chapters that name the address."""
+    found = (book.ROOT.glob(pattern) for pattern in PAGES)
+    return sorted(path for paths in found for path in paths)
+
+
+def main():
+    """Rewrites the chapters and the pages, and says which changed."""
+    for chapter in book.chapters():
+        notebook = book.read_notebook(chapter.path)
+        before = book.twin_text(notebook)
+        place(notebook, chapter.name)
+        if book.twin_text(notebook) != before:
+            book.write_notebook(notebook, chapter.path)
+            book.write_twin(notebook, chapter.twin)
+            print(chapter.name)
+    for path in pages():
+        text = path.read_text("utf-8")
+        if with_current_addresses(text) != text:
+            path.write_text(with_current_addresses(text), "utf-8")
+            print(path.relative_to(book.ROOT))
+
+
+if __name__ == "__main__":
+    main()

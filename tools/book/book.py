@@ -1,0 +1,163 @@
+"""What the tools and the tests of the book share: chapters, cells, files."""
+
+import hashlib
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import jupytext
+import nbformat
+from jupytext.config import load_jupytext_configuration_file
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = re.compile(r"\d\d_[a-z0-9_]+")
+TWIN_FORMAT = "md:myst"
+FIRST_LINE_OF_A_QUOTE = "# quoted from "
+KERNEL = {
+    "display_name": "Python 3 (ipykernel)",
+    "language": "python",
+    "name": "python3",
+}
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One chapter: the notebook and its twin in text."""
+
+    name: str  # such as `20_attention`
+
+    @property
+    def path(self):
+        """The notebook that a reader opens."""
+        return ROOT / "notebooks" / f"{self.name}.ipynb"
+
+    @property
+    def twin(self):
+        """The same cells as MyST text, without outputs."""
+        return ROOT / "notebooks" / "text" / f"{self.name}.md"
+
+    @property
+    def part(self):
+        """The part of the book, the first digit of the name."""
+        return int(self.name[0])
+
+
+def chapters():
+    """Returns the chapters that have a notebook, in the order of names."""
+    return [Chapter(path.stem) for path in notebooks() if is_name(path.stem)]
+
+
+def notebooks():
+    """Returns every notebook in `notebooks/`, whatever its name."""
+    return sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def twins():
+    """Returns every text in `notebooks/text/`, whatever its name."""
+    return sorted((ROOT / "notebooks" / "text").glob("*.md"))
+
+
+def is_name(name):
+    """Tells whether `name` is two digits and a topic."""
+    return NAME.fullmatch(name) is not None
+
+
+@cache
+def project():
+    """Returns `pyproject.toml` as a dictionary."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def address():
+    """Returns the address of the repository, which stands only there."""
+    return project()["project"]["urls"]["Repository"]
+
+
+@cache
+def _settings():
+    return load_jupytext_configuration_file(str(ROOT / "pyproject.toml"))
+
+
+def read_notebook(path):
+    """Reads an `.ipynb` file."""
+    return nbformat.read(path, as_version=4)
+
+
+def read_twin(path):
+    """Reads a MyST text as a notebook without outputs."""
+    text = path.read_text("utf-8")
+    return jupytext.reads(text, fmt=TWIN_FORMAT, config=_settings())
+
+
+def write_notebook(notebook, path):
+    """Writes an `.ipynb` file, the same bytes for the same cells."""
+    path.write_text(nbformat.writes(tidied(notebook)) + "\n", "utf-8")
+
+
+def write_twin(notebook, path):
+    """Writes the cells as MyST text."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(twin_text(notebook), "utf-8")
+
+
+def twin_text(notebook):
+    """Returns the cells as MyST text."""
+    return jupytext.writes(
+        tidied(notebook), fmt=TWIN_FORMAT, config=_settings()
+    )
+
+
+def tidied(notebook):
+    """Returns a copy that holds nothing of the machine or of the editor."""
+    language = {"name": "python", "pygments_lexer": "ipython3"}
+    return nbformat.v4.new_notebook(
+        metadata={"kernelspec": KERNEL, "language_info": language},
+        cells=_cells_with_stable_ids(notebook.cells),
+    )
+
+
+def _cells_with_stable_ids(cells):
+    """Copies cells, each with an id that follows from its own source."""
+    copies, met = [], {}
+    for cell in cells:
+        digest = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
+        met[digest] = met.get(digest, 0) + 1
+        tags = cell.metadata.get("tags")
+        copy = nbformat.from_dict(cell)
+        copy["id"] = f"{digest}-{met[digest]}"
+        copy["metadata"] = nbformat.from_dict({"tags": tags} if tags else {})
+        copies.append(copy)
+    return copies
+
+
+def same_cells(one, other):
+    """Tells the first difference between two notebooks, or None.
+
+    Only what both forms hold is compared: kinds, sources and tags.
+    """
+    pairs = zip(one.cells, other.cells, strict=False)
+    for number, cells in enumerate(pairs, start=1):
+        left, right = (_content(cell) for cell in cells)
+        if left != right:
+            return f"cell {number}: {left} is not {right}"
+    if len(one.cells) != len(other.cells):
+        return f"{len(one.cells)} cells against {len(other.cells)}"
+    return None
+
+
+def _content(cell):
+    return cell.cell_type, cell.source, cell.metadata.get("tags", [])
+
+
+def code_cells(notebook):
+    """Returns the code cells in order."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def is_quote(cell):
+    """Tells whether a cell shows a definition of the package."""
+    return cell.cell_type == "code" and cell.source.startswith(
+        FIRST_LINE_OF_A_QUOTE
+    )
