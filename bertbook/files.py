@@ -1,18 +1,18 @@
-"""Files of data sets as lines: plain, packed, or inside a ZIP archive.
+"""Text files as lines, JSON files, and files that are whole or not there.
 
 Lines end at a line feed alone: texts hold other characters that Python takes
 for line ends.
-
-Differences: none; this module has no counterpart in the paper.
 """
 
+import contextlib
 import gzip
 import io
 import json
 import lzma
+import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,3 +110,28 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{type(values).__name__}."
         )
     return values
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Writes a JSON object; the file is whole or not there."""
+    with write_whole(path) as part:
+        part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def write_whole(path: Path) -> Iterator[Path]:
+    """Yields the path to write a file to; it gets its name when it is whole.
+
+    After an error nothing is left, and an older file is as it was.
+
+    Args:
+        path: The name that the file gets.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        yield part
+        with open(part, "rb+") as file:
+            os.fsync(file.fileno())  # on the disk before it gets its name
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from bertbook.model.attention import (
     split_heads,
     visible_keys,
 )
-from bertbook.model.layers import Dropout, FeedForward, make_norm
+from bertbook.model.layers import Dense, Dropout, FeedForward, make_norm
 from bertbook.runtime import keras, ops
 
 
@@ -105,11 +105,9 @@ class CrossAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         self.num_heads = config.num_attention_heads
         self.query, self.key_value, self.output_projection = (
-            keras.layers.Dense(
+            Dense(
                 width,
-                kernel_initializer=keras.initializers.TruncatedNormal(
-                    stddev=config.initializer_range
-                ),
+                config.initializer_range,
                 dtype=self.dtype_policy,
                 name=name,
             )

@@ -7,14 +7,12 @@ rows of similar length share a batch.
 import dataclasses
 import math
 from numbers import Real
-from pathlib import Path
 
 import numpy as np
 
 from bertbook.batches.ragged import compute
 from bertbook.checks import is_integer
 from bertbook.finetuning.run import (
-    FINISHED,
     Judge,
     Run,
     check_frozen,
@@ -28,8 +26,7 @@ from bertbook.tasks.labels import REGRESSION, names_of, names_of_tags
 from bertbook.tasks.tags import STRATEGIES
 from bertbook.tasks.text_tasks import Choices, Texts
 from bertbook.tasks.word_tasks import Questions, Tags
-from bertbook.training import run as training_run
-from bertbook.training.run import hash_columns
+from bertbook.training.run import check_record, hash_columns
 
 RECORD = "run.json"
 # Keys of a config that say nothing about what a run computes.
@@ -186,12 +183,12 @@ def finetune(
             "dev": hash_columns(dev),
         }
         run = Run(model, task, judge, record, options, out)
-        if out is not None:
-            record["start"] = hash_of_start(model, Path(out) / RECORD)
-            if nothing_is_kept(Path(out)):
-                (Path(out) / RECORD).unlink(missing_ok=True)
-            training_run.check_record(Path(out) / RECORD, record)
-            if (Path(out) / FINISHED).is_file():
+        if (folder := run.folder) is not None:
+            record["start"] = hash_of_start(model, folder.record)
+            if nothing_is_kept(folder.path):
+                folder.record.unlink(missing_ok=True)
+            check_record(folder.record, record)
+            if folder.is_finished():
                 return run.finished()
         run.train()
         return run.history()

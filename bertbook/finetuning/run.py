@@ -6,30 +6,29 @@ Differences: the best weights on dev are kept, where the paper keeps the last.
 import contextlib
 import functools
 import hashlib
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 
 from bertbook.batches.feeding import feed_fit
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
-from bertbook.files import read_json
+from bertbook.files import read_json, write_json
 from bertbook.runtime import choose_compilation, keras
 from bertbook.tasks.word_tasks import Questions
 from bertbook.training import cards, checkpoint
-from bertbook.training import monitor as training_monitor
+from bertbook.training.monitor import Monitor
 from bertbook.training.optimizers import (
     AdamW,
     LayerwiseAdamW,
     WarmupLinearDecay,
+    count_warmup_steps,
     make_optimizer,
 )
+from bertbook.training.run import FINISHED, RunFolder, fit_steps
 from bertbook.weights.pretrained import named_tensors
 
 BEST = "best.safetensors"
-FINISHED = "model.safetensors"  # what is written last
 HISTORY = "history.json"
 
 
@@ -77,12 +76,14 @@ class Run:
         self.judge = judge
         self.record = record
         self.options = options
-        self.out = None if out is None else Path(out)
+        self.folder = None
+        if out is not None:
+            self.folder = RunFolder(out, options.verbose)
         self.rows = []
         self.best = None
         self.best_weights = None
-        self.a_epoch = math.ceil(len(task.rows) / record["batch_size"])
-        self.total = self.a_epoch * record["epochs"]
+        self.steps_per_epoch = math.ceil(len(task.rows) / record["batch_size"])
+        self.total_steps = self.steps_per_epoch * record["epochs"]
 
     def train(self):
         """Trains to the end, from the last checkpoint where there is one."""
@@ -92,20 +93,21 @@ class Run:
             reseed(model, record["seed"])
             if isinstance(self.task, Questions) and self.task.version() == 2:
                 keep_in_config(model, no_answer_threshold=0.0)
-            compile_model(model, self.task, record, self.options, self.total)
+            compile_model(
+                model, self.task, record, self.options, self.total_steps
+            )
             done = self._resume()
-            if done < self.total and not self._is_over():
+            if done < self.total_steps and not self._is_over():
                 self._fit(done)
         finally:
             for layer, trainable in frozen:
                 layer.trainable = trainable
         self._keep_best()
-        if self.out is not None:
+        if self.folder is not None:
             history = self.history()
-            text = json.dumps(history, indent=2) + "\n"
-            (self.out / HISTORY).write_text(text, encoding="utf-8")
-            cards.write_task_card(self.out, record, history)
-            model.save_pretrained(self.out)
+            write_json(self.folder.path / HISTORY, history)
+            cards.write_task_card(self.folder.path, record, history)
+            model.save_pretrained(self.folder.path)
 
     def _fit(self, done):
         limit = self.model.config.max_position_embeddings
@@ -116,13 +118,14 @@ class Run:
             self.record["seed"],
             done,
         )
-        tasks = [(self.options.evaluation_steps or self.a_epoch, self._judge)]
-        if self.out is not None:
-            log = training_monitor.Log(self.out / "log.csv", done)
-            tasks.append((None, log.add))
+        tasks = [
+            (self.options.evaluation_steps or self.steps_per_epoch, self._judge)
+        ]
+        if self.folder is not None:
+            tasks.append((None, self.folder.open_log(done).add))
             tasks.append((self.options.checkpoint_steps, self._save))
-        monitor = training_monitor.Monitor(
-            self.total,
+        monitor = Monitor(
+            self.total_steps,
             done,
             self.record["batch_size"],
             {"loss": "loss"},
@@ -130,17 +133,12 @@ class Run:
             verbose=self.options.verbose,
             unit="rows",
         )
-        self.model.fit(
-            feed_fit(batches),
-            steps_per_epoch=self.total - done,
-            shuffle=False,
-            callbacks=[monitor],
-            verbose=0,
-        )
+        steps_left = self.total_steps - done
+        fit_steps(self.model, feed_fit(batches), steps_left, monitor)
 
     def _judge(self, row):
         """Scores the model, and keeps its weights if they are the best."""
-        row["epoch"] = round(row["step"] / self.a_epoch, 4)
+        row["epoch"] = round(row["step"] / self.steps_per_epoch, 4)
         if self.judge.task is not None:
             found = self.judge.score()
             row |= {f"dev_{name}": value for name, value in found.items()}
@@ -161,10 +159,10 @@ class Run:
     def _store_best(self):
         threshold = getattr(self.model, "no_answer_threshold", None)
         self.best["no_answer_threshold"] = threshold
-        if self.out is None:
+        if self.folder is None:
             self.best_weights = self.model.get_weights()
         else:
-            checkpoint.save_weights(self.out / BEST, self.model)
+            checkpoint.save_weights(self.folder.path / BEST, self.model)
 
     def _keep_best(self):
         """Puts the best weights into the model."""
@@ -173,7 +171,7 @@ class Run:
         if self.best_weights is not None:
             self.model.set_weights(self.best_weights)
         else:
-            checkpoint.load_weights(self.out / BEST, self.model)
+            checkpoint.load_weights(self.folder.path / BEST, self.model)
         if self.best["no_answer_threshold"] is not None:
             keep_in_config(
                 self.model, no_answer_threshold=self.best["no_answer_threshold"]
@@ -181,31 +179,25 @@ class Run:
 
     def _save(self, row):
         state = {"rows": self.rows, "best": self.best}
-        folder = self.out / "checkpoints"
-        checkpoint.save_checkpoint(folder, row["step"], self.model, state)
+        self.folder.save(row["step"], self.model, state)
 
     def _resume(self):
         """Returns the steps that are done, and takes up what was kept."""
-        if self.out is None:
+        kept = None
+        if self.folder is not None:
+            kept = self.folder.resume(self.model)
+        if kept is None:
             return 0
-        found = checkpoint.load_checkpoint(self.out / "checkpoints", self.model)
-        if found is None:
-            return 0
-        done, state = found
+        done, state = kept
         self.rows, self.best = state["rows"], state["best"]
-        if self.options.verbose:
-            print(f"going on after step {done}")
         return done
 
     def finished(self):
         """Takes a finished run up, and returns its history."""
-        if self.options.verbose:
-            print(f"{self.out} holds the finished run; nothing is changed.")
-        done = type(self.model).from_pretrained(self.out)
+        done = type(self.model).from_pretrained(self.folder.path)
         self.model.set_weights(done.get_weights())
         self.model.config = done.config
-        text = (self.out / HISTORY).read_text(encoding="utf-8")
-        return json.loads(text)
+        return read_json(self.folder.path / HISTORY)
 
     def history(self):
         """Returns the evaluations as columns."""
@@ -216,7 +208,7 @@ class Run:
 
 def compile_model(model, task, record, options, total):
     """Compiles a model for `ragged.steps`, whose weights sum to 1."""
-    warmup = max(1, round(total * options.warmup))
+    warmup = count_warmup_steps(total, options.warmup)
     optimizer = make_optimizer(
         WarmupLinearDecay(record["learning_rate"], warmup, total),
         options.weight_decay,

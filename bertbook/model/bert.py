@@ -94,8 +94,37 @@ def task_head(units, config, dtype, name):
     return Dense(units, config.initializer_range, dtype=dtype, name=name)
 
 
+class BertWithHead(Pretrained, keras.Model):
+    """An encoder below a head: what all models of this module share.
+
+    Args:
+        config: A `BertConfig`.
+        attention: As in `BertEncoder`.
+        **kwargs: Keywords of `keras.Model`, for example `dtype`.
+    """
+
+    weight_prefix = "bert."
+    has_pooler = True
+
+    def __init__(self, config, attention="auto", **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        self.encoder = BertEncoder(
+            config,
+            attention,
+            pooler=self.has_pooler,
+            dtype=self.dtype_policy,
+            name="encoder",
+        )
+
+    def get_config(self):
+        """Returns what Keras needs to build this model again."""
+        attention = self.encoder.asked_attention
+        return {**super().get_config(), "attention": attention}
+
+
 @keras.saving.register_keras_serializable("bertbook")
-class BertForMaskedLM(Pretrained, keras.Model):
+class BertForMaskedLM(BertWithHead):
     """Guesses hidden tokens.
 
     Source: Devlin et al. (2019), section 3.1, task 1.
@@ -107,18 +136,10 @@ class BertForMaskedLM(Pretrained, keras.Model):
     """
 
     architecture = "BertForMaskedLM"
-    weight_prefix = "bert."
+    has_pooler = False
 
     def __init__(self, config, attention="auto", **kwargs):
-        super().__init__(**kwargs)
-        self.encoder = BertEncoder(
-            config,
-            attention,
-            pooler=False,
-            dtype=self.dtype_policy,
-            name="encoder",
-        )
-        self.config = config
+        super().__init__(config, attention, **kwargs)
         self.masked_lm = MaskedLMHead(
             config, dtype=self.dtype_policy, name="masked_lm"
         )
@@ -144,13 +165,9 @@ class BertForMaskedLM(Pretrained, keras.Model):
         table = self.encoder.embeddings.token.embeddings  # (V, D), shared
         return self.masked_lm(outputs["sequence_output"], table)
 
-    def get_config(self):
-        """Returns what Keras needs to build this model again."""
-        return get_config(self, super().get_config())
-
 
 @keras.saving.register_keras_serializable("bertbook")
-class BertForPreTraining(Pretrained, keras.Model):
+class BertForPreTraining(BertWithHead):
     """Guesses hidden tokens, and whether the second text goes on.
 
     Source: Devlin et al. (2019), section 3.1.
@@ -162,14 +179,9 @@ class BertForPreTraining(Pretrained, keras.Model):
     """
 
     architecture = "BertForPreTraining"
-    weight_prefix = "bert."
 
     def __init__(self, config, attention="auto", **kwargs):
-        super().__init__(**kwargs)
-        self.encoder = BertEncoder(
-            config, attention, dtype=self.dtype_policy, name="encoder"
-        )
-        self.config = config
+        super().__init__(config, attention, **kwargs)
         self.masked_lm = MaskedLMHead(
             config, dtype=self.dtype_policy, name="masked_lm"
         )
@@ -200,10 +212,6 @@ class BertForPreTraining(Pretrained, keras.Model):
             "mlm_logits": self.masked_lm(hidden, table),
             "nsp_logits": self.next_sentence(pooled),
         }
-
-    def get_config(self):
-        """Returns what Keras needs to build this model again."""
-        return get_config(self, super().get_config())
 
 
 def pooled_and_hidden(encoder, batch, training=None):
@@ -236,13 +244,8 @@ def pooled_and_hidden(encoder, batch, training=None):
     return pooled, vectors[:, count:]
 
 
-def get_config(model, config):
-    """Adds what the encoder was asked for to a model's config."""
-    return {**config, "attention": model.encoder.asked_attention}
-
-
 @keras.saving.register_keras_serializable("bertbook")
-class BertForSequenceClassification(Pretrained, keras.Model):
+class BertForSequenceClassification(BertWithHead):
     """Puts one text, or two, into a class, into several, or on a scale.
 
     Source: Devlin et al. (2019), section 4.1.
@@ -263,7 +266,6 @@ class BertForSequenceClassification(Pretrained, keras.Model):
     """
 
     architecture = "BertForSequenceClassification"
-    weight_prefix = "bert."
 
     def __init__(
         self,
@@ -274,16 +276,14 @@ class BertForSequenceClassification(Pretrained, keras.Model):
         attention="auto",
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        config, self.num_labels = choose_labels(config, num_labels, id2label)
-        self.problem_type = choose_problem(
-            problem_type or config.extra.get("problem_type"), self.num_labels
+        config, count = choose_labels(config, num_labels, id2label)
+        asked = problem_type or config.extra.get("problem_type")
+        problem_type = choose_problem(asked, count)
+        config = config.replace(
+            extra={**config.extra, "problem_type": problem_type}
         )
-        extra = {**config.extra, "problem_type": self.problem_type}
-        self.config = config.replace(extra=extra)
-        self.encoder = BertEncoder(
-            self.config, attention, dtype=self.dtype_policy, name="encoder"
-        )
+        super().__init__(config, attention, **kwargs)
+        self.num_labels, self.problem_type = count, problem_type
         self.dropout = head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
@@ -327,9 +327,7 @@ class BertForSequenceClassification(Pretrained, keras.Model):
 
     def get_config(self):
         """Returns what Keras needs to build this model again."""
-        return get_config(self, super().get_config()) | {
-            "num_labels": self.num_labels
-        }
+        return {**super().get_config(), "num_labels": self.num_labels}
 
     @classmethod
     def _options(cls, checkpoint, options):
@@ -337,7 +335,7 @@ class BertForSequenceClassification(Pretrained, keras.Model):
 
 
 @keras.saving.register_keras_serializable("bertbook")
-class BertForTokenClassification(Pretrained, keras.Model):
+class BertForTokenClassification(BertWithHead):
     """Puts every token into a class.
 
     Source: Devlin et al. (2019), section 5.3.
@@ -354,21 +352,14 @@ class BertForTokenClassification(Pretrained, keras.Model):
     """
 
     architecture = "BertForTokenClassification"
-    weight_prefix = "bert."
+    has_pooler = False
 
     def __init__(
         self, config, num_labels=None, id2label=None, attention="auto", **kwargs
     ):
-        super().__init__(**kwargs)
-        config, self.num_labels = choose_labels(config, num_labels, id2label)
-        self.config = config
-        self.encoder = BertEncoder(
-            config,
-            attention,
-            pooler=False,
-            dtype=self.dtype_policy,
-            name="encoder",
-        )
+        config, count = choose_labels(config, num_labels, id2label)
+        super().__init__(config, attention, **kwargs)
+        self.num_labels = count
         self.dropout = head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
@@ -404,9 +395,7 @@ class BertForTokenClassification(Pretrained, keras.Model):
 
     def get_config(self):
         """Returns what Keras needs to build this model again."""
-        return get_config(self, super().get_config()) | {
-            "num_labels": self.num_labels
-        }
+        return {**super().get_config(), "num_labels": self.num_labels}
 
     @classmethod
     def _options(cls, checkpoint, options):
@@ -414,7 +403,7 @@ class BertForTokenClassification(Pretrained, keras.Model):
 
 
 @keras.saving.register_keras_serializable("bertbook")
-class BertForQuestionAnswering(Pretrained, keras.Model):
+class BertForQuestionAnswering(BertWithHead):
     """Finds where the answer to a question starts and ends in a text.
 
     Source: Devlin et al. (2019), section 4.2.
@@ -426,18 +415,10 @@ class BertForQuestionAnswering(Pretrained, keras.Model):
     """
 
     architecture = "BertForQuestionAnswering"
-    weight_prefix = "bert."
+    has_pooler = False
 
     def __init__(self, config, attention="auto", **kwargs):
-        super().__init__(**kwargs)
-        self.config = config
-        self.encoder = BertEncoder(
-            config,
-            attention,
-            pooler=False,
-            dtype=self.dtype_policy,
-            name="encoder",
-        )
+        super().__init__(config, attention, **kwargs)
         self.span = task_head(2, config, self.dtype_policy, "span")
         self.build()
 
@@ -503,13 +484,9 @@ class BertForQuestionAnswering(Pretrained, keras.Model):
         task = word_tasks.Questions(self, data, settings)
         return task.predictions(compute(self, task.rows, batch_size))
 
-    def get_config(self):
-        """Returns what Keras needs to build this model again."""
-        return get_config(self, super().get_config())
-
 
 @keras.saving.register_keras_serializable("bertbook")
-class BertForMultipleChoice(Pretrained, keras.Model):
+class BertForMultipleChoice(BertWithHead):
     """Chooses how a text goes on.
 
     Source: Devlin et al. (2019), section 4.4.
@@ -521,14 +498,9 @@ class BertForMultipleChoice(Pretrained, keras.Model):
     """
 
     architecture = "BertForMultipleChoice"
-    weight_prefix = "bert."
 
     def __init__(self, config, attention="auto", **kwargs):
-        super().__init__(**kwargs)
-        self.config = config
-        self.encoder = BertEncoder(
-            config, attention, dtype=self.dtype_policy, name="encoder"
-        )
+        super().__init__(config, attention, **kwargs)
         self.dropout = head_dropout(config, self.dtype_policy)
         self.classifier = task_head(1, config, self.dtype_policy, "classifier")
         self.build()
@@ -574,10 +546,6 @@ class BertForMultipleChoice(Pretrained, keras.Model):
         data = {"text": texts, "choices": choices}
         task = text_tasks.Choices(self, data, Settings(max_length=max_length))
         return task.predictions(compute(self, task.rows, batch_size))
-
-    def get_config(self):
-        """Returns what Keras needs to build this model again."""
-        return get_config(self, super().get_config())
 
     def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays."""

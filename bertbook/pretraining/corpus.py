@@ -9,7 +9,6 @@ Differences: Google's generator keeps every document in memory as strings.
 
 import hashlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ import safetensors
 import safetensors.numpy
 
 from bertbook.checks import check_text
-from bertbook.files import DAMAGES, OPENERS, read_json
+from bertbook.files import DAMAGES, OPENERS, read_json, write_json
 from bertbook.text.sentences import split_sentences
 
 RECORD = "corpus.json"
@@ -160,9 +159,7 @@ def prepare(
             f"{', '.join(map(str, paths))}."
         )
     record = {**wanted, "shards": counts, **totals}
-    unfinished = folder / f"{RECORD}.part"
-    unfinished.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(folder / RECORD)  # now the folder counts as whole
+    write_json(folder / RECORD, record)  # now the folder counts as whole
     return Corpus(folder, record)
 
 

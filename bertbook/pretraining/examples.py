@@ -125,24 +125,24 @@ def draw_pairs(
             target = room
             if rng.random() < settings.short_share:
                 target = int(rng.integers(2, room + 1))
-            stop = _stop(starts, here, end, target)
+            stop = find_stop(starts, here, end, target)
             is_alone = stop == here + 1  # one sentence cannot be cut
             middle = stop if is_alone else int(rng.integers(here + 1, stop))
             if is_alone or rng.random() < 0.5:
                 wanted = target - (starts[middle] - starts[here])
-                second = _stranger(bounds, document, rng)
-                second_stop = _stop(starts, *second, max(1, wanted))
+                second = draw_other_sentence(bounds, document, rng)
+                second_stop = find_stop(starts, *second, max(1, wanted))
                 spans = here, middle, second[0], second_stop
                 stop, label = middle, NOT_NEXT
             else:
                 spans, label = (here, middle, middle, stop), IS_NEXT
-            pairs.append(_truncate([starts[i] for i in spans], room, rng))
+            pairs.append(truncate_pair([starts[i] for i in spans], room, rng))
             labels.append(label)
             here = stop
     return np.array(pairs), np.array(labels, "int32")
 
 
-def _stop(starts: list[int], here: int, end: int, target: int) -> int:
+def find_stop(starts: list[int], here: int, end: int, target: int) -> int:
     """Returns the sentence before which at least `target` tokens are taken.
 
     At least one sentence is taken, and none from `end` on.
@@ -153,7 +153,7 @@ def _stop(starts: list[int], here: int, end: int, target: int) -> int:
     return stop
 
 
-def _stranger(
+def draw_other_sentence(
     bounds: list[int], document: int, rng: np.random.Generator
 ) -> tuple[int, int]:
     """Returns a random sentence of another document, and that one's end."""
@@ -164,7 +164,7 @@ def _stranger(
     ]
 
 
-def _truncate(
+def truncate_pair(
     spans: list[int], room: int, rng: np.random.Generator
 ) -> list[int]:
     """Cuts the longer of two texts, token by token, from either end."""

@@ -28,14 +28,16 @@ from bertbook.runtime import (
     ops,
 )
 from bertbook.text.tokenizer import Tokenizer
-from bertbook.training import cards, checkpoint
-from bertbook.training import monitor as training_monitor
-from bertbook.training import run as training_run
+from bertbook.training import cards
 from bertbook.training.losses import pretraining_losses, pretraining_metrics
-from bertbook.training.optimizers import WarmupLinearDecay, make_optimizer
+from bertbook.training.monitor import Monitor, tensorboard_writer
+from bertbook.training.optimizers import (
+    WarmupLinearDecay,
+    count_warmup_steps,
+    make_optimizer,
+)
+from bertbook.training.run import RunFolder, check_record, fit_steps
 
-RECORD = "run.json"
-FINISHED = "model.safetensors"  # what is written last
 COMPILE = True  # with XLA; JAX always does
 # What Keras calls the means, and what a log calls them.
 LOGS = {
@@ -183,12 +185,11 @@ def pretrain(
     if not isinstance(tokenizer, Tokenizer):
         tokenizer = Tokenizer.from_pretrained(tokenizer)
     config = choose_config(model, tokenizer, examples)
-    recipe = settle_dtype(recipe, out / RECORD, reporting.verbose)
+    folder = RunFolder(out, reporting.verbose)
+    recipe = settle_dtype(recipe, folder.record, reporting.verbose)
     record = make_record(model, config, tokenizer, recipe, examples)
-    training_run.check_record(out / RECORD, record)
-    if (out / FINISHED).is_file():
-        if reporting.verbose:
-            print(f"{out} holds the finished run; nothing is changed.")
+    check_record(folder.record, record)
+    if folder.is_finished():
         return BertForPreTraining.from_pretrained(out)
     shards = corpus
     if not isinstance(corpus, Corpus):
@@ -206,7 +207,7 @@ def pretrain(
         compile_for_pretraining(trained, recipe)
         if evaluate is None:
             evaluate = evaluator(stream, shards)
-        run_steps(trained, stream, out, recipe, reporting, evaluate, devices)
+        run_steps(trained, stream, folder, recipe, reporting, evaluate, devices)
         trained.tokenizer = tokenizer
         cards.write_card(out, record, shards.record)
         trained.save_pretrained(out)
@@ -289,10 +290,9 @@ def compile_for_pretraining(model, recipe):
 
     The losses are sums, for the weights of `feeding.to_steps`.
     """
-    warmup_steps = max(1, round(recipe.steps * recipe.warmup))
     schedule = WarmupLinearDecay(
         recipe.learning_rate,
-        warmup_steps,
+        count_warmup_steps(recipe.steps, recipe.warmup),
         recipe.steps,
         recipe.accumulation,
         recipe.end,
@@ -357,13 +357,19 @@ def shared_devices(data_parallel):
         keras.distribution.set_distribution(before)
 
 
-def run_steps(model, stream, out, recipe, reporting, evaluate, devices=1):
-    """Trains a compiled model from its last checkpoint to the last step."""
-    checkpoints = out / "checkpoints"
-    found = checkpoint.load_checkpoint(checkpoints, model)
-    done, place = found or (0, Position())
-    if found and reporting.verbose:
-        print(f"going on after step {done}")
+def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
+    """Trains a compiled model from its last checkpoint to the last step.
+
+    Args:
+        model: A model of `compile_for_pretraining`.
+        stream: An `ExampleStream`.
+        folder: The `RunFolder`.
+        recipe: A `Recipe`.
+        reporting: A `Reporting`.
+        evaluate: A function of the model that returns numbers for the log.
+        devices: How many share a batch.
+    """
+    done, place = folder.resume(model) or (0, Position())
     if done == recipe.steps:
         return
     feed = Feed(
@@ -374,40 +380,30 @@ def run_steps(model, stream, out, recipe, reporting, evaluate, devices=1):
         recipe.accumulation,
         devices,
     )
-    log = training_monitor.Log(out / "log.csv", done)
 
     def save(row):
-        step = row["step"]
-        checkpoint.save_checkpoint(
-            checkpoints, step, model, feed.positions[step]
-        )
+        folder.save(row["step"], model, feed.positions[row["step"]])
 
     tasks = [
         (reporting.log_steps, lambda row: None),
         (reporting.evaluation_steps, lambda row: row.update(evaluate(model))),
-        (None, log.add),
+        (None, folder.open_log(done).add),
         (reporting.checkpoint_steps, save),
     ]
     if reporting.tensorboard:
-        writer = training_monitor.tensorboard_writer(out / "tensorboard")
+        writer = tensorboard_writer(folder.path / "tensorboard")
         tasks.insert(-1, (None, writer))
-    tokens = recipe.batch_size * stream.settings.max_length
-    monitor = training_monitor.Monitor(
+    monitor = Monitor(
         recipe.steps,
         done,
-        tokens,
+        recipe.batch_size * stream.settings.max_length,
         LOGS,
         tasks,
         recipe.accumulation,
         reporting.verbose,
     )
-    model.fit(
-        feed.batches(),
-        steps_per_epoch=(recipe.steps - done) * recipe.accumulation,
-        shuffle=False,
-        callbacks=[monitor],
-        verbose=0,
-    )
+    steps = (recipe.steps - done) * recipe.accumulation
+    fit_steps(model, feed.batches(), steps, monitor)
 
 
 def evaluator(stream, shards):

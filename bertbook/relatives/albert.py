@@ -8,7 +8,6 @@ sentences instead of the next one, which `examples` does not make.
 import functools
 
 from bertbook.config import BertConfig
-from bertbook.model.bert import BertForPreTraining
 from bertbook.weights.names import count_parameters
 
 
@@ -41,11 +40,6 @@ def share_blocks(model):
     # Not `first` itself: the encoder knows its last block by identity.
     encoder.blocks.extend(functools.partial(first) for _ in others)
     return model
-
-
-def shared_pretraining_model(config, **options):
-    """Returns a new `BertForPreTraining` whose layers share their weights."""
-    return share_blocks(BertForPreTraining(config, **options))
 
 
 def count_shared(config, embedding_size=None):

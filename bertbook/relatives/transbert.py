@@ -43,7 +43,7 @@ def run_stages(
         ValueError: A kind is unknown, the order is wrong, or there is not
             exactly one target.
     """
-    order = [_rank(stage.kind) for stage in stages]
+    order = [stage_rank(stage.kind) for stage in stages]
     if order != sorted(order) or order.count(KINDS.index("target")) != 1:
         raise ValueError(
             f"`stages` must come in the order {', '.join(KINDS)}, with one "
@@ -57,7 +57,12 @@ def run_stages(
     return folders
 
 
-def _rank(kind: str) -> int:
+def stage_rank(kind: str) -> int:
+    """Returns the place of a kind of stage in the order.
+
+    Raises:
+        ValueError: There is no such kind.
+    """
     if kind not in KINDS:
         raise ValueError(
             f"`kind` must be one of {', '.join(KINDS)}. Received: {kind!r}."

@@ -83,31 +83,6 @@ def grow_vocabulary(model, tokenizer, seed=0):
     return grown
 
 
-def hideable(pieces, tokenizer, tokens):
-    """Returns the facts of a vocabulary, with tokens that may be hidden.
-
-    An added token is special, and so never masked. VideoBERT and G-BERT hide
-    theirs and learn from that.
-
-    Args:
-        pieces: `masking.Pieces` of the tokenizer.
-        tokenizer: A `Tokenizer` that knows the tokens.
-        tokens: Those that may be hidden.
-
-    Raises:
-        ValueError: A token is unknown.
-    """
-    unknown = [token for token in tokens if token not in tokenizer.ids]
-    if unknown:
-        raise ValueError(
-            "`tokens` must be in the vocabulary. Received: "
-            f"{', '.join(unknown)}."
-        )
-    special = pieces.special.copy()
-    special[[tokenizer.ids[token] for token in tokens]] = False
-    return pieces._replace(special=special, ordinary=np.flatnonzero(~special))
-
-
 def cluster_frames(
     vectors: np.ndarray, clusters: int, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:

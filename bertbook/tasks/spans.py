@@ -126,9 +126,9 @@ def best_spans(
             or a limit is below 1.
     """
     start, end = np.asarray(start_logits, float), np.asarray(end_logits, float)
-    _check_logits(start, end)
-    _check_limit(n_best, "n_best")
-    _check_limit(max_answer_length, "max_answer_length")
+    check_logits(start, end)
+    check_limit(n_best, "n_best")
+    check_limit(max_answer_length, "max_answer_length")
     if may_start is not None:
         start = np.where(may_start, start, -np.inf)
     width = min(max_answer_length, len(end))
@@ -257,14 +257,16 @@ def _with_probabilities(answers: list[Answer]) -> list[Answer]:
     ]
 
 
-def _check_limit(value, name: str) -> None:
+def check_limit(value, name: str) -> None:
+    """Refuses what is not an integer >= 1."""
     if not is_integer(value) or value < 1:
         raise ValueError(
             f"`{name}` must be an integer >= 1. Received: {value}."
         )
 
 
-def _check_logits(start: np.ndarray, end: np.ndarray) -> None:
+def check_logits(start: np.ndarray, end: np.ndarray) -> None:
+    """Refuses arrays that are not two rows of numbers of one length."""
     if start.ndim != 1 or start.shape != end.shape or not len(start):
         raise ValueError(
             "`start_logits` and `end_logits` must be vectors of one length. "

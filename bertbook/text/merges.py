@@ -38,7 +38,7 @@ def learn_merges(
         )
     spellings = {word: spell(word) for word in word_counts}
     while True:
-        pieces, pairs = _count_pieces_and_pairs(spellings, word_counts)
+        pieces, pairs = count_pieces_and_pairs(spellings, word_counts)
         if not pairs:
             return
         points = pairs
@@ -115,7 +115,7 @@ def merge_pair(
     return tuple(merged)
 
 
-def _count_pieces_and_pairs(spellings, word_counts):
+def count_pieces_and_pairs(spellings, word_counts):
     """Counts single pieces and neighbors over all words."""
     pieces: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()

@@ -9,7 +9,6 @@ they are some steps apart, so that the result does not depend on the machine.
 """
 
 import json
-import os
 import warnings
 from pathlib import Path
 
@@ -17,9 +16,10 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from bertbook.files import write_whole
 from bertbook.runtime import keras
 
-KEPT = 2  # checkpoints; the older one is for the case that the newer breaks
+KEPT = 2  # checkpoints, because the newest may be damaged
 PATTERN = "checkpoint-*.safetensors"
 
 
@@ -38,25 +38,16 @@ def save_checkpoint(folder, step, model, state):
     """
     folder = Path(folder)
     path = folder / f"checkpoint-{step:08d}.safetensors"
-    unfinished = path.with_suffix(".part")
     metadata = {"step": str(step), "state": json.dumps(state)}
+    tensors = {
+        name: np.asarray(keras.ops.convert_to_numpy(variable), order="C")
+        for name, variable in named_variables(model).items()
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        safetensors.numpy.save_file(
-            {
-                name: np.asarray(
-                    keras.ops.convert_to_numpy(variable), order="C"
-                )
-                for name, variable in _named_variables(model).items()
-            },
-            unfinished,
-            metadata=metadata,
-        )
-        with open(unfinished, "rb+") as file:
-            os.fsync(file.fileno())  # on the disk before it gets its name
-        unfinished.replace(path)
+        with write_whole(path) as part:
+            safetensors.numpy.save_file(tensors, part, metadata=metadata)
     except (OSError, safetensors.SafetensorError) as error:
-        unfinished.unlink(missing_ok=True)
         raise OSError(
             f"The checkpoint {path} could not be written: {error}. Older "
             "checkpoints are untouched; the same command goes on from them."
@@ -114,12 +105,10 @@ def save_weights(path, model):
         f"{number:04d}": np.asarray(array, order="C")
         for number, array in enumerate(model.get_weights())
     }
-    unfinished = Path(path).with_suffix(".part")
     try:
-        safetensors.numpy.save_file(weights, unfinished)
-        unfinished.replace(path)
+        with write_whole(Path(path)) as part:
+            safetensors.numpy.save_file(weights, part)
     except (OSError, safetensors.SafetensorError) as error:
-        unfinished.unlink(missing_ok=True)
         raise OSError(f"{path} could not be written: {error}.") from error
 
 
@@ -136,7 +125,7 @@ def load_weights(path, model):
     model.set_weights([weights[name] for name in sorted(weights)])
 
 
-def _named_variables(model):
+def named_variables(model):
     """Returns all that changes while training, under unique names."""
     parts = {"model": model.variables, "optimizer": model.optimizer.variables}
     return {
@@ -157,7 +146,7 @@ def _assign(model, arrays, path):
     Raises:
         ValueError: They belong to another model.
     """
-    variables = {_key(n): v for n, v in _named_variables(model).items()}
+    variables = {_key(n): v for n, v in named_variables(model).items()}
     arrays = {_key(name): array for name, array in arrays.items()}
     wrong = [
         key

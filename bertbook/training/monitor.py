@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from bertbook.files import write_whole
 from bertbook.runtime import keras
 
 
@@ -34,12 +35,13 @@ class Log:
     def _write(self):
         """Writes all rows; columns are those of any of them."""
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
-        unfinished = self.path.with_suffix(".part")
-        with open(unfinished, "w", newline="", encoding="utf-8") as file:
+        with (
+            write_whole(self.path) as part,
+            open(part, "w", newline="", encoding="utf-8") as file,
+        ):
             writer = csv.DictWriter(file, columns)
             writer.writeheader()
             writer.writerows(self.rows)
-        unfinished.replace(self.path)
 
 
 class Monitor(keras.callbacks.Callback):

@@ -103,6 +103,11 @@ class InverseSquareRootDecay(keras.optimizers.schedules.LearningRateSchedule):
         return {"peak": self.peak, "warmup_steps": self.warmup_steps}
 
 
+def count_warmup_steps(steps, share):
+    """Returns how many of some steps are on the way up, one at least."""
+    return max(1, round(steps * share))
+
+
 def check_peak(peak):
     """Refuses a highest learning rate that is not above 0."""
     if peak <= 0:

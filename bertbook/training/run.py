@@ -1,4 +1,4 @@
-"""The record of a run: what it is made of, and whether it may go on."""
+"""`RunFolder`: a run that may stop at any moment, and goes on exactly."""
 
 import hashlib
 import json
@@ -6,7 +6,77 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bertbook.files import read_json
+from bertbook.files import read_json, write_json
+from bertbook.training import checkpoint
+from bertbook.training.monitor import Log
+
+RECORD = "run.json"
+FINISHED = "model.safetensors"  # written last
+
+
+class RunFolder:
+    """The folder of a run: its record, its checkpoints and its log.
+
+    Args:
+        path: The folder.
+        verbose: Whether to say that a run goes on, or is finished.
+    """
+
+    def __init__(self, path, verbose=True):
+        self.path = Path(path)
+        self.record = self.path / RECORD
+        self.checkpoints = self.path / "checkpoints"
+        self.verbose = verbose
+
+    def has_begun(self):
+        """Returns whether a record or a trained model is there."""
+        return self.record.is_file() or (self.path / FINISHED).is_file()
+
+    def is_finished(self):
+        """Returns whether the run is finished, and says so."""
+        finished = (self.path / FINISHED).is_file()
+        if finished and self.verbose:
+            print(f"{self.path} holds the finished run; nothing is changed.")
+        return finished
+
+    def resume(self, model):
+        """Puts the newest checkpoint into a compiled model.
+
+        Returns:
+            The steps done and the state that was saved with them, or None
+            where the run is at its start.
+        """
+        found = checkpoint.load_checkpoint(self.checkpoints, model)
+        if found is not None and self.verbose:
+            print(f"going on after step {found[0]}")
+        return found
+
+    def save(self, step, model, state):
+        """Writes a checkpoint of a step."""
+        checkpoint.save_checkpoint(self.checkpoints, step, model, state)
+
+    def open_log(self, done):
+        """Returns the log, without the rows of steps that are done again."""
+        return Log(self.path / "log.csv", done)
+
+
+def fit_steps(model, batches, steps, monitor):
+    """Trains a compiled model for some batches under a `Monitor`.
+
+    Args:
+        model: The model.
+        batches: An iterator or a `keras.utils.PyDataset`, in the order in
+            which they are trained on.
+        steps: How many batches.
+        monitor: The `Monitor` that logs, evaluates and saves.
+    """
+    model.fit(
+        batches,
+        steps_per_epoch=steps,
+        shuffle=False,
+        callbacks=[monitor],
+        verbose=0,
+    )
 
 
 def hash_columns(data: Mapping[str, Any] | None) -> str | None:
@@ -63,9 +133,7 @@ def check_record(path, record):
             "made it. Name another folder."
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
-    unfinished.replace(path)
+    write_json(path, record)
 
 
 def _settings(record, prefix=""):

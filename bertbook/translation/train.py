@@ -20,12 +20,17 @@ from bertbook.decoder.config import Seq2SeqConfig
 from bertbook.decoder.seq2seq import TARGET, Seq2SeqTransformer
 from bertbook.runtime import keras, may_compile
 from bertbook.text.tokenizer import Tokenizer
-from bertbook.training import cards, checkpoint, monitor
-from bertbook.training import run as training_run
+from bertbook.training import cards
 from bertbook.training.checkpoint import average_weights, keep_weights
 from bertbook.training.losses import SmoothedLoss
+from bertbook.training.monitor import Monitor
 from bertbook.training.optimizers import InverseSquareRootDecay, make_optimizer
-from bertbook.training.run import hash_columns
+from bertbook.training.run import (
+    RunFolder,
+    check_record,
+    fit_steps,
+    hash_columns,
+)
 from bertbook.translation.bitext import count_steps, steps
 from bertbook.translation.metrics import check_scoring
 from bertbook.translation.translate import (
@@ -236,8 +241,6 @@ def keep_vocabularies(model, out):
             tokenizer.save_pretrained(folder)
 
 
-RECORD = "run.json"
-FINISHED = "model.safetensors"  # what is written last
 COMPILE = False  # with XLA, once for every length; JAX always does
 
 
@@ -292,15 +295,14 @@ def train_translation(
         "train": hash_columns(train),
         "dev": hash_columns(dev),
     }
-    if (out / RECORD).is_file() or (out / FINISHED).is_file():
-        training_run.check_record(out / RECORD, record)
-    if (out / FINISHED).is_file():
-        if reporting.verbose:
-            print(f"{out} holds the finished run; nothing is changed.")
+    folder = RunFolder(out, reporting.verbose)
+    if folder.has_begun():
+        check_record(folder.record, record)
+    if folder.is_finished():
         return Seq2SeqTransformer.from_pretrained(out)
     model = make_model(train, config, lowercase, recipe, out)
-    run = Run(model, train, dev, record, out, recipe, reporting)
-    training_run.check_record(out / RECORD, record)  # the first to be written
+    run = Run(model, train, dev, record, folder, recipe, reporting)
+    check_record(folder.record, record)  # the first to be written
     keep_vocabularies(model, out)
     run.train(started)
     return model
@@ -321,7 +323,7 @@ def make_model(train, config, lowercase, recipe, out):
 class Run:
     """One run: its steps, what it says of itself, and its last weights."""
 
-    def __init__(self, model, train, dev, record, out, recipe, reporting):
+    def __init__(self, model, train, dev, record, folder, recipe, reporting):
         self.model = model
         self.pairs = encode_columns(model, train)
         self.dev_pairs = None if dev is None else encode_columns(model, dev)
@@ -331,13 +333,12 @@ class Run:
             self.translated = take_pairs(dev, rows)
             check_scoring(*self.translated.values())
         self.record = record
-        self.out = out
+        self.folder = folder
         self.recipe = recipe
         self.reporting = reporting
-        self.checkpoints = out / "checkpoints"
         limit = model.config.max_position_embeddings
         self.batches = self.pairs, recipe.batch_tokens, limit
-        self.an_epoch = count_steps(*self.batches)
+        self.steps_per_epoch = count_steps(*self.batches)
 
     def train(self, started):
         """Trains to the end, from the last checkpoint where there is one.
@@ -347,29 +348,31 @@ class Run:
         """
         recipe = self.recipe
         compile_for_translation(self.model, recipe)
-        found = checkpoint.load_checkpoint(self.checkpoints, self.model)
-        done, state = found or (0, {"seconds": 0.0, "is_last": False})
-        self._say(done)
+        if self.reporting.verbose:
+            print(f"{len(self.pairs)} pairs, {self.pairs.left_out} too long")
+        start = 0, {"seconds": 0.0, "is_last": False}
+        done, state = self.folder.resume(self.model) or start
         if done < recipe.steps and not state["is_last"]:
             spent = state["seconds"] + time.perf_counter() - started
             self._fit(done, spent)
-        average_weights(self.checkpoints, self.model)
+        average_weights(self.folder.checkpoints, self.model)
         found = self._measure(beams=True)
         facts = {"pairs": len(self.pairs), "left_out": self.pairs.left_out}
-        cards.write_translation_card(self.out, self.record, facts, found)
-        self.model.save_pretrained(self.out)
+        cards.write_translation_card(
+            self.folder.path, self.record, facts, found
+        )
+        self.model.save_pretrained(self.folder.path)
 
     def _fit(self, done, spent):
         recipe, reporting = self.recipe, self.reporting
-        log = monitor.Log(self.out / "log.csv", done)
         tasks = [
             (None, self._note),
             (reporting.log_steps, lambda row: None),
             (reporting.evaluation_steps, self._evaluate),
-            (None, log.add),
+            (None, self.folder.open_log(done).add),
             (recipe.checkpoint_steps, self._save),
         ]
-        self.monitor = monitor.Monitor(
+        self.monitor = Monitor(
             recipe.steps,
             done,
             recipe.batch_tokens,
@@ -379,23 +382,12 @@ class Run:
             seconds=recipe.seconds,
             spent=spent,
         )
-        self.model.fit(
-            feed_fit(steps(*self.batches, recipe.seed, done)),
-            steps_per_epoch=recipe.steps - done,
-            shuffle=False,
-            callbacks=[self.monitor],
-            verbose=0,
-        )
-
-    def _say(self, done):
-        if self.reporting.verbose:
-            print(f"{len(self.pairs)} pairs, {self.pairs.left_out} too long")
-            if done:
-                print(f"going on after step {done}")
+        batches = feed_fit(steps(*self.batches, recipe.seed, done))
+        fit_steps(self.model, batches, recipe.steps - done, self.monitor)
 
     def _note(self, row):
         """Adds the epoch and the time to a row of the log."""
-        row["epoch"] = round(row["step"] / self.an_epoch, 3)
+        row["epoch"] = round(row["step"] / self.steps_per_epoch, 3)
         row["seconds"] = round(self.monitor.seconds_spent(), 1)
 
     def _evaluate(self, row):
@@ -416,13 +408,15 @@ class Run:
 
     def _save(self, row):
         """Keeps the weights for the average, then all that a run needs."""
-        step, folder = row["step"], self.checkpoints
-        keep_weights(folder, step, self.model, self.recipe.averaged)
+        step = row["step"]
+        keep_weights(
+            self.folder.checkpoints, step, self.model, self.recipe.averaged
+        )
         state = {
             "seconds": self.monitor.seconds_spent(),
             "is_last": self.monitor.is_last,
         }
-        checkpoint.save_checkpoint(folder, step, self.model, state)
+        self.folder.save(step, self.model, state)
 
 
 def compile_for_translation(model, recipe):

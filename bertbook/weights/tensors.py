@@ -3,7 +3,6 @@
 Differences: none; this module has no counterpart in the paper.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bertbook.files import read_json
+from bertbook.files import read_json, write_json, write_whole
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -37,18 +36,16 @@ def write_tensors(
             several and an index. None writes one file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / "config.json.part"
-    config.to_json(unfinished)
-    unfinished.replace(folder / "config.json")
+    with write_whole(folder / "config.json") as part:
+        config.to_json(part)
     files = _assign_files(tensors, max_shard_bytes)
     for file, held in files.items():
-        unfinished = folder / (file + ".part")
-        safetensors.numpy.save_file(
-            {name: tensors[name] for name in held},
-            unfinished,
-            metadata={"format": "pt"},
-        )
-        unfinished.replace(folder / file)
+        with write_whole(folder / file) as part:
+            safetensors.numpy.save_file(
+                {name: tensors[name] for name in held},
+                part,
+                metadata={"format": "pt"},
+            )
     _write_index(folder, tensors, files)
 
 
@@ -85,9 +82,7 @@ def _write_index(folder, tensors, files) -> None:
         "metadata": {"total_size": sum(t.nbytes for t in tensors.values())},
         "weight_map": {name: f for f, held in files.items() for name in held},
     }
-    unfinished = folder / (INDEX + ".part")
-    unfinished.write_text(json.dumps(index, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(folder / INDEX)
+    write_json(folder / INDEX, index)
 
 
 def open_tensors(folder: Path) -> Iterator[tuple[str, Any]]:

@@ -513,7 +513,7 @@ KILL = """
 import os, signal, sys
 from pathlib import Path
 from bertbook.training import checkpoint
-from tests import test_finetuning
+from tests.finetuning import test_finetune
 
 save, count = checkpoint.save_checkpoint, 0
 
@@ -525,7 +525,7 @@ def save_and_die(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
 
 checkpoint.save_checkpoint = save_and_die
-test_finetuning.run(Path(sys.argv[1]))
+test_finetune.run(Path(sys.argv[1]))
 """
 
 

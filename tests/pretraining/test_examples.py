@@ -192,14 +192,14 @@ def test_pairs_by_hand():
 
 def chunks_of(shard, options, seed):
     """Pairs, and the chunk of sentences that each was made from."""
-    calls, real = [], module._stop
+    calls, real = [], module.find_stop
 
     def spy(starts, here, end, target):
         calls.append((here, end, target, real(starts, here, end, target)))
         return calls[-1][-1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_stop", spy)
+        patch.setattr(module, "find_stop", spy)
         spans, labels = draw_pairs(shard, options, np.random.default_rng(seed))
     calls = iter(calls)
     chunks = []

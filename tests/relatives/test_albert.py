@@ -9,7 +9,6 @@ from bertbook.relatives.albert import (
     ALBERT_BASE,
     count_shared,
     share_blocks,
-    shared_pretraining_model,
 )
 from bertbook.runtime import keras
 from bertbook.weights.names import count_parameters
@@ -44,7 +43,7 @@ def test_the_weights_are_counted_once():
 
 
 def test_a_step_changes_every_layer_at_once():
-    model = shared_pretraining_model(CONFIG)
+    model = share_blocks(BertForPreTraining(CONFIG))
     positions = np.array([[1, 2], [1, 0]], "int32")
     batch = {**BATCH, "masked_lm_positions": positions}
     before = to_numpy(model(batch))
@@ -61,7 +60,7 @@ def test_the_published_count():
 
 
 def test_bad_input_is_refused():
-    model = shared_pretraining_model(CONFIG)
+    model = share_blocks(BertForPreTraining(CONFIG))
     assert isinstance(model, BertForPreTraining)
     with pytest.raises(ValueError, match="whose layers share"):
         share_blocks(model)

@@ -11,7 +11,6 @@ from bertbook.relatives.videobert import (
     code_tokens,
     frame_tokens,
     grow_vocabulary,
-    hideable,
 )
 from bertbook.runtime import keras
 from tests.helpers.models import to_numpy
@@ -83,15 +82,12 @@ def test_a_model_grows_by_its_own_vocabulary_only():
         grow_vocabulary(small_model(), TOY)
 
 
-def test_added_tokens_are_hidden_where_that_is_asked_for():
+def test_added_tokens_are_never_hidden():
     ids = VIDEO(["[frame 0] [frame 1] [frame 2]"])["input_ids"]
     masking = Masking(rate=0.9, mask_share=1.0, random_share=0.0)
     pieces = Pieces.of(VIDEO)
-    for facts, count in ((pieces, 0), (hideable(pieces, VIDEO, FRAMES), 3)):
-        masked = mask_rows(ids, facts, masking, np.random.default_rng(0))
-        assert (masked["input_ids"] == pieces.mask).sum() == count
-    with pytest.raises(ValueError, match=r"Received: \[frame 9\]"):
-        hideable(pieces, VIDEO, ["[frame 9]"])
+    masked = mask_rows(ids, pieces, masking, np.random.default_rng(0))
+    assert (masked["input_ids"] == pieces.mask).sum() == 0
 
 
 def test_clusters_are_found():
