@@ -20,7 +20,10 @@ from bertbook.locations import shelf
 from bertbook.pretraining.corpus import prepare
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
-from bertbook.pretraining.pretrain import Recipe, compile_for_pretraining
+from bertbook.pretraining.pretrain import (
+    PretrainingRecipe,
+    compile_for_pretraining,
+)
 from bertbook.pretraining.stream import ExampleStream, Position
 
 ROWS, STEPS, PAIRS = 64, 6, 9
@@ -34,7 +37,7 @@ def main():
     tokenizer = bb.Tokenizer.from_pretrained("mini")
     config = bb.BertConfig.named("mini", vocab_size=len(tokenizer))
     model = bb.BertForPreTraining(config)
-    compile_for_pretraining(model, Recipe(steps=10_000))
+    compile_for_pretraining(model, PretrainingRecipe(steps=10_000))
     with tempfile.TemporaryDirectory() as folder:
         corpus = prepare(find_files(), tokenizer, folder)
         stream = ExampleStream(corpus, Pieces.of(tokenizer), ExampleSettings())

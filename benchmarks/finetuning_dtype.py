@@ -17,7 +17,7 @@ import bertbook as bb
 from benchmarks import turns
 from benchmarks.finetuning import BATCH_SIZE, LENGTH, ROUNDS, STEPS, Turn
 from bertbook.batches.ragged import draw_batches
-from bertbook.finetuning.finetune import Options
+from bertbook.finetuning.finetune import FinetuningOptions
 from bertbook.finetuning.run import compile_model
 from bertbook.runtime import choose_dtype
 from bertbook.tasks.base import Settings
@@ -53,7 +53,11 @@ def time_steps(folder, auto):
         task = Texts(model, bb.load_dataset("sst2", "train"), Settings())
         task.learn()
         compile_model(
-            model, task, {"learning_rate": RATE}, Options(), 10 * STEPS
+            model,
+            task,
+            {"learning_rate": RATE},
+            FinetuningOptions(),
+            10 * STEPS,
         )
         epoch = draw_batches(task.rows.lengths(), BATCH_SIZE, LENGTH, (0, 0))
         full = [batch for batch in epoch if len(batch[0]) == BATCH_SIZE][:STEPS]
@@ -80,7 +84,7 @@ def train_seeds(folder, dtypes, count):
             model = load(folder, dtype, seed)
             bb.finetune(
                 model, part, epochs=1, learning_rate=RATE, seed=seed,
-                options=Options(verbose=False),
+                options=FinetuningOptions(verbose=False),
             )  # fmt: skip
             scores.append(bb.evaluate(model, dev)["accuracy"])
             print(f"seed {seed}, {dtype}: {scores[-1]:.4f}", flush=True)

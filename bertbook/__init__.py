@@ -17,6 +17,7 @@ so that the tokenizer needs no backend and nothing loads before `setup()`.
 from importlib import import_module
 
 _HOMES = {
+    "AttentionViewer": "figures.viewers",
     "BertConfig": "config",
     "BertEncoder": "model.encoder",
     "BertForMaskedLM": "model.bert",
@@ -28,8 +29,11 @@ _HOMES = {
     "CausalLM": "decoder.causal_lm",
     "CausalLMConfig": "decoder.config",
     "Encoding": "text.tokenizer",
+    "FinetuningOptions": "finetuning.finetune",
+    "PretrainingRecipe": "pretraining.pretrain",
     "Seq2SeqConfig": "decoder.config",
     "Seq2SeqTransformer": "decoder.seq2seq",
+    "SimilarityViewer": "figures.viewers",
     "Tokenizer": "text.tokenizer",
     "attention_path": "model.attention",
     "evaluate": "finetuning.finetune",
@@ -37,6 +41,7 @@ _HOMES = {
     "finetune": "finetuning.finetune",
     "generate": "decoder.generate",
     "load_dataset": "datasets.load",
+    "pretrain": "pretraining.pretrain",
     "setup": "runtime",
     "train_translation": "translation.train",
     "translate": "translation.translate",

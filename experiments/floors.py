@@ -19,7 +19,7 @@ import numpy as np
 
 import bertbook as bb
 from bertbook.batches.ragged import compute
-from bertbook.finetuning.finetune import Options
+from bertbook.finetuning.finetune import FinetuningOptions
 from bertbook.tasks.base import Settings
 from bertbook.tasks.metrics import answer_f1
 from bertbook.tasks.word_tasks import Questions
@@ -27,7 +27,7 @@ from experiments.results import Plan, draw_rows, make_model
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "runs" / "floors.json"
-QUIET = Options(verbose=False)
+QUIET = FinetuningOptions(verbose=False)
 SEEDS = 10
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 import bertbook as bb
 from bertbook.cli.finetuning import head_for
-from bertbook.finetuning.finetune import Options
+from bertbook.finetuning.finetune import FinetuningOptions
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "experiments" / "results" / "finetuning"
@@ -281,7 +281,7 @@ def tune(plan, seed, train, dev):
         max_length=plan.max_length,
         seed=seed,
         out=unfinished(plan, seed) if SIX in plan.start else None,
-        options=Options(
+        options=FinetuningOptions(
             verbose=plan.seeds == 1,
             strategy=plan.strategy,
             layer_decay=plan.layer_decay,
@@ -370,7 +370,9 @@ def teach(model, train, plan, folder):
         batch_size=plan.batch_size,
         max_length=plan.max_length,
         out=folder,
-        options=Options(layer_decay=plan.layer_decay, checkpoint_steps=200),
+        options=FinetuningOptions(
+            layer_decay=plan.layer_decay, checkpoint_steps=200
+        ),
     )
 
 

@@ -28,7 +28,7 @@ WARMUP, DECAY, CLIP = (
     0.1,
     0.01,
     1.0,
-)  # those of `bertbook.finetuning.finetune.Options`
+)  # those of `bertbook.finetuning.finetune.FinetuningOptions`
 
 
 def main():

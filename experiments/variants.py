@@ -21,7 +21,7 @@ import numpy as np
 
 import bertbook as bb
 from bertbook.datasets.load import find_dataset
-from bertbook.finetuning.finetune import Options
+from bertbook.finetuning.finetune import FinetuningOptions
 from bertbook.locations import data_folder
 from bertbook.model.bert import BertForPreTraining
 from bertbook.pretraining import pretrain as pretraining
@@ -29,7 +29,7 @@ from bertbook.pretraining.attention_init import look_at_neighbors
 from bertbook.pretraining.corpus import prepare, read_documents
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
-from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
+from bertbook.pretraining.pretrain import PretrainingRecipe, Reporting, pretrain
 from bertbook.pretraining.stream import ExampleStream
 from bertbook.relatives.albert import share_blocks
 from bertbook.relatives.biobert import (
@@ -158,7 +158,9 @@ def domain_folder(name):
     steps, rows, length, _, _ = DOMAINS[name]
     out = WORK / f"{name}_{steps}"
     if not (out / "model.safetensors").is_file():
-        recipe = Recipe(steps=steps, batch_size=rows, learning_rate=3e-4)
+        recipe = PretrainingRecipe(
+            steps=steps, batch_size=rows, learning_rate=3e-4
+        )
         adapt(sentences(name, "train"), out, "mini", recipe, length)
     return out
 
@@ -182,7 +184,7 @@ def control():
     steps, rows, length, _, _ = DOMAINS["notes"]
     paths = sorted((data_folder() / "samples" / "shelf").glob("*.txt"))
     lines = [line for doc in read_documents(paths) for line in doc][1::4]
-    recipe = Recipe(steps=steps, batch_size=rows, learning_rate=3e-4)
+    recipe = PretrainingRecipe(steps=steps, batch_size=rows, learning_rate=3e-4)
     model = adapt(lines, WORK / "control", "mini", recipe, length)
     texts = {"domain": sentences("notes", "dev", 300), "shelf": shelf()}
     return {
@@ -204,7 +206,7 @@ def tagging(name, start, seed):
     history = bb.finetune(
         uncompiled(model), learn, dev, epochs=16 if name == "notes" else 5,
         learning_rate=5e-4, batch_size=16, max_length=128, seed=seed,
-        options=Options(verbose=False),
+        options=FinetuningOptions(verbose=False),
     )  # fmt: skip
     return {"f1": history["dev_f1"], "rows": len(learn["tokens"])}
 
@@ -220,7 +222,7 @@ def cut(data, count):
 def shared(is_shared):
     """Trains a small model on the two languages, shared or not."""
     file, tokenizer = bilingual_text("mixed")
-    recipe = Recipe(steps=1_000, batch_size=8, learning_rate=1.5e-3)
+    recipe = PretrainingRecipe(steps=1_000, batch_size=8, learning_rate=1.5e-3)
     settings = ExampleSettings(max_length=48, next_sentence=False)
     corpus = prepare([file], tokenizer, WORK / "both", held_out=0.0)
     stream = ExampleStream(corpus, Pieces.of(tokenizer), settings, 0)
@@ -299,7 +301,9 @@ def bilingual_folder(kind):
     pretrain(
         [file],
         out,
-        Recipe(steps=BOTH_STEPS, batch_size=12, learning_rate=1.5e-3),
+        PretrainingRecipe(
+            steps=BOTH_STEPS, batch_size=12, learning_rate=1.5e-3
+        ),
         model=start,
         tokenizer=tokenizer,
         examples=ExampleSettings(max_length=48, next_sentence=False),
@@ -335,7 +339,7 @@ def transfer(start, marks, seed):
     learn = questions("train", "english", marks, 800)
     bb.finetune(
         uncompiled(model), learn, epochs=3, learning_rate=5e-4, seed=seed,
-        max_length=48, options=Options(verbose=False),
+        max_length=48, options=FinetuningOptions(verbose=False),
     )  # fmt: skip
     return {
         language: bb.evaluate(model, questions("dev", language, marks, 300))[
@@ -359,7 +363,7 @@ def story_endings(stages, seed):
                 uncompiled(model),
                 bb.load_dataset(name, "train"), bb.load_dataset(name),
                 epochs=epochs, learning_rate=3e-4, batch_size=8, seed=seed,
-                options=Options(verbose=False),
+                options=FinetuningOptions(verbose=False),
             )  # fmt: skip
             model.save_pretrained(out)
             scores[name] = history["dev_accuracy"]
@@ -418,7 +422,7 @@ def documents(seed):
         uncompiled(model), toy_documents(160, 0, False),
         toy_documents(60, 1, True), epochs=5, learning_rate=5e-4,
         batch_size=16, max_length=128, seed=seed,
-        options=Options(verbose=False),
+        options=FinetuningOptions(verbose=False),
     )  # fmt: skip
     return {
         name: history[f"dev_{name}"]

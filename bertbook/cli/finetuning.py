@@ -107,7 +107,7 @@ def finetune(options) -> None:
         max_length=options.max_length,
         seed=options.seed,
         out=options.out,
-        options=finetuning.Options(
+        options=finetuning.FinetuningOptions(
             warmup=options.warmup,
             frozen_layers=options.frozen_layers,
             layer_decay=options.layer_decay,

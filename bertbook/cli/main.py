@@ -99,7 +99,11 @@ def add_pretrain(commands) -> None:
 def pretrain_model(options) -> None:
     """Pre-trains a model, or goes on with a run that stopped."""
     from bertbook.config import BertConfig
-    from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
+    from bertbook.pretraining.pretrain import (
+        PretrainingRecipe,
+        Reporting,
+        pretrain,
+    )
 
     size = options.start or options.size
     if size.endswith(".json"):
@@ -107,7 +111,7 @@ def pretrain_model(options) -> None:
     pretrain(
         options.corpus,
         options.out,
-        Recipe(
+        PretrainingRecipe(
             steps=options.steps,
             batch_size=options.batch_size,
             learning_rate=options.learning_rate,

@@ -47,7 +47,7 @@ TASKS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
+class FinetuningOptions:
     """What most runs leave as it is.
 
     Attributes:
@@ -143,7 +143,7 @@ def finetune(
             cuts, and takes windows of at most 384.
         seed: Seed of the order of the rows and of dropout.
         out: Folder for checkpoints, the log, and the trained model.
-        options: An `Options`.
+        options: A `FinetuningOptions`.
 
     Returns:
         A dict of lists, one entry for each evaluation: `step`, `epoch`,
@@ -155,7 +155,7 @@ def finetune(
             `out` holds a run with other settings, or the loss is not finite.
         OSError: A checkpoint cannot be written.
     """
-    options = options or Options()
+    options = options or FinetuningOptions()
     _check_numbers(epochs, learning_rate, batch_size, seed)
     _check_dev(dev, options)
     settings = Settings(

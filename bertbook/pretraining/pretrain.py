@@ -50,7 +50,7 @@ LOGS = {
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Recipe:
+class PretrainingRecipe:
     """What decides how a run goes, beside the data and the model.
 
     The defaults suit a small model and a small corpus; the paper trains with
@@ -157,7 +157,7 @@ def pretrain(
             `Corpus` that was prepared before, held-out share and all.
         out: The folder of the run: in the end config.json, model.safetensors,
             vocab.txt, log.csv and README.md.
-        recipe: A `Recipe`.
+        recipe: A `PretrainingRecipe`.
         model: A published size such as "mini", with random weights; a
             `BertConfig`; or a folder whose weights are the start, such as
             `locations.find_folder("mini")`.
@@ -250,7 +250,7 @@ def settle_dtype(recipe, path, verbose=True):
     A run that was begun on another machine keeps the numbers it has.
 
     Args:
-        recipe: A `Recipe`.
+        recipe: A `PretrainingRecipe`.
         path: The record of the run, which may be there already.
         verbose: Whether to print what it is, and why.
     """
@@ -364,7 +364,7 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
         model: A model of `compile_for_pretraining`.
         stream: An `ExampleStream`.
         folder: The `RunFolder`.
-        recipe: A `Recipe`.
+        recipe: A `PretrainingRecipe`.
         reporting: A `Reporting`.
         evaluate: A function of the model that returns numbers for the log.
         devices: How many share a batch.

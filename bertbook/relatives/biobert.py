@@ -15,11 +15,11 @@ from bertbook.checks import check_rows, checked_lines
 from bertbook.locations import find_folder
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Masking, Pieces, mask_rows
-from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
+from bertbook.pretraining.pretrain import PretrainingRecipe, Reporting, pretrain
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.text.wordpiece import count_words
 
-RECIPE = Recipe(steps=100, batch_size=16, learning_rate=3e-4)
+RECIPE = PretrainingRecipe(steps=100, batch_size=16, learning_rate=3e-4)
 QUIET = Reporting(verbose=False, checkpoint_steps=1_000_000)
 EVALUATION = Masking()  # every model is asked the same
 
@@ -58,7 +58,7 @@ def adapt(
     texts: Sequence[str],
     out: str | Path,
     start: str | Path = "mini",
-    recipe: Recipe = RECIPE,
+    recipe: PretrainingRecipe = RECIPE,
     max_length: int = 64,
 ) -> Any:
     """Goes on with masked words on the plain texts of a domain.

@@ -16,7 +16,7 @@ import safetensors.numpy
 import bertbook as bb
 from bertbook.finetuning import finetune as finetuning
 from bertbook.finetuning import run as task_runs
-from bertbook.finetuning.finetune import Options, evaluate, finetune
+from bertbook.finetuning.finetune import FinetuningOptions, evaluate, finetune
 from bertbook.runtime import keras
 from bertbook.tasks.labels import SEVERAL_LABELS
 from bertbook.training import checkpoint
@@ -25,7 +25,7 @@ from bertbook.training.run import hash_columns
 from tests.helpers.toys import PIECES, TOY, toy_config
 
 ROOT = Path(__file__).parents[2]
-QUIET = Options(verbose=False)
+QUIET = FinetuningOptions(verbose=False)
 ROWS = 24
 
 
@@ -191,7 +191,7 @@ def run(out=None, seed=0, dropout=0.1, model=None, **options):
         batch_size=10,
         seed=seed,
         out=out,
-        options=Options(**settings),
+        options=FinetuningOptions(**settings),
     )
     return model, history
 
@@ -387,7 +387,7 @@ def test_frozen_layers_stay_and_are_free_again():
     model.encoder.blocks[0].output_norm.trainable = False
     flags = [(w.path, w.trainable) for w in model.weights]
     before = weights(model)
-    options = Options(verbose=False, frozen_layers=1)
+    options = FinetuningOptions(verbose=False, frozen_layers=1)
     finetune(
         model, opinions(), epochs=1, learning_rate=1e-2, batch_size=12,
         options=options,
@@ -439,7 +439,9 @@ def test_a_run_with_layer_decay_moves_lower_layers_less():
     """The first step of AdamW is the rate, whatever the gradient."""
     model = make(CLASSIFIER, layers=2)
     before = weights(model)
-    options = Options(verbose=False, layer_decay=0.1, weight_decay=0.0)
+    options = FinetuningOptions(
+        verbose=False, layer_decay=0.1, weight_decay=0.0
+    )
     finetune(
         model, opinions(), epochs=1, learning_rate=1e-2, batch_size=24,
         options=options,
@@ -607,13 +609,13 @@ def test_names_come_from_the_data_where_the_model_has_none():
         ({"seed": -1}, "`seed` must be an integer >= 0. Received: -1"),
         ({"max_length": 2}, "`max_length` must be an integer >= 3"),
         (
-            {"options": Options(frozen_layers=2)},
+            {"options": FinetuningOptions(frozen_layers=2)},
             r"`frozen_layers` must be in \[-1, 1\]. Received: 2",
         ),
-        ({"options": Options(patience=2)}, "`patience` needs `dev`"),
-        ({"options": Options(metric="f1")}, "`metric` needs `dev`"),
+        ({"options": FinetuningOptions(patience=2)}, "`patience` needs `dev`"),
+        ({"options": FinetuningOptions(metric="f1")}, "`metric` needs `dev`"),
         (
-            {"dev": opinions(), "options": Options(metric="bleu")},
+            {"dev": opinions(), "options": FinetuningOptions(metric="bleu")},
             "`metric` must be one of accuracy, f1, matthews. Received: 'bleu'",
         ),
         ({"dev": {"text": ["a"], "label": [7]}}, r"`label\[0\]` must be an in"),
@@ -652,7 +654,7 @@ def test_a_dev_set_without_labels_is_refused_at_once():
 )
 def test_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
-        Options(**options)
+        FinetuningOptions(**options)
 
 
 @pytest.mark.parametrize(
@@ -730,7 +732,7 @@ def test_models_that_have_no_task_or_no_tokenizer():
 def test_a_loss_that_is_not_finite_stops_the_run_and_frees_the_layers():
     model = make(CLASSIFIER)
     model.classifier.bias.assign([math.nan, 0.0])
-    options = Options(verbose=False, frozen_layers=0)
+    options = FinetuningOptions(verbose=False, frozen_layers=0)
     with pytest.raises(ValueError, match="The loss is nan at step 1"):
         finetune(model, opinions(), epochs=1, batch_size=24, options=options)
     assert all(w.trainable for w in model.weights)
@@ -798,7 +800,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
             max_length=np.int64(20),
             seed=seed,
             out=tmp_path / str(seed),
-            options=Options(
+            options=FinetuningOptions(
                 verbose=False,
                 frozen_layers=np.int64(0),
                 warmup=np.float32(0.1),

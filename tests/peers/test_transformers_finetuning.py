@@ -15,7 +15,7 @@ import safetensors.numpy
 
 import bertbook as bb
 from bertbook.batches.ragged import steps
-from bertbook.finetuning.finetune import Options, task_of
+from bertbook.finetuning.finetune import FinetuningOptions, task_of
 from bertbook.runtime import keras
 from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import names_of_tags
@@ -233,7 +233,7 @@ def test_the_optimizer_takes_the_same_steps():
     optimizer = make_optimizer(RATE)
     optimizer.build([ours])
     theirs = torch.nn.Parameter(torch.from_numpy(start.copy()))
-    peer = make_peer([theirs], [], Options())
+    peer = make_peer([theirs], [], FinetuningOptions())
     for step in range(20):
         optimizer.apply([keras.ops.convert_to_tensor(gradient * 0.9**step)])
         set_rate(peer, RATE)
@@ -246,7 +246,7 @@ def test_the_optimizer_takes_the_same_steps():
 
 @pytest.mark.parametrize("case", CASES)
 def test_twenty_steps_are_the_same(case, tmp_path):
-    options = Options(evaluation_steps=1, verbose=False)
+    options = FinetuningOptions(evaluation_steps=1, verbose=False)
     difference, losses, norms, apart = train_both(case, options, tmp_path)
     assert len(losses) == 20
     assert losses[-5:].mean() < losses[:5].mean()
@@ -256,7 +256,7 @@ def test_twenty_steps_are_the_same(case, tmp_path):
 
 
 def test_strong_decay_and_clipping_are_the_same(tmp_path):
-    options = Options(
+    options = FinetuningOptions(
         evaluation_steps=1, verbose=False, weight_decay=100.0, clip_norm=0.1
     )
     difference, _, norms, apart = train_both("opinions", options, tmp_path)

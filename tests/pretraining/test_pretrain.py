@@ -20,7 +20,7 @@ from bertbook.locations import shelf
 from bertbook.pretraining import pretrain as pretraining
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.pretrain import (
-    Recipe,
+    PretrainingRecipe,
     Reporting,
     choose_config,
     pretrain,
@@ -57,7 +57,9 @@ def small_config(**overrides):
 
 
 def run(out, tokenizer, steps=7, config=None, **options):
-    recipe = Recipe(steps=steps, batch_size=options.pop("batch_size", 8))
+    recipe = PretrainingRecipe(
+        steps=steps, batch_size=options.pop("batch_size", 8)
+    )
     options = {"held_out": 0.2, "reporting": QUIET, **options}
     examples = options.pop("examples", EXAMPLES)
     return pretrain(
@@ -132,7 +134,7 @@ def test_a_run_learns(tmp_path, tokenizer):
     run(
         out,
         tokenizer,
-        recipe=Recipe(steps=60, batch_size=32, learning_rate=1e-2),
+        recipe=PretrainingRecipe(steps=60, batch_size=32, learning_rate=1e-2),
         config=small_config(hidden_dropout_prob=0.0),
     )
     rows = losses(out)
@@ -248,7 +250,7 @@ def test_parts_of_a_step_equal_the_step(tmp_path, tokenizer):
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
     )
     for name, parts in (("whole", 1), ("parts", 4)):
-        recipe = Recipe(
+        recipe = PretrainingRecipe(
             steps=5, batch_size=64, accumulation=parts, learning_rate=1e-4
         )
         run(tmp_path / name, tokenizer, recipe=recipe, config=config)
@@ -297,7 +299,7 @@ def test_data_parallel_needs_jax(tmp_path, tokenizer):
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
 def test_sixteen_bits_run(dtype, tmp_path, tokenizer):
-    recipe = Recipe(steps=3, batch_size=8, dtype=dtype)
+    recipe = PretrainingRecipe(steps=3, batch_size=8, dtype=dtype)
     model = run(tmp_path, tokenizer, recipe=recipe)
     assert {weight.dtype for weight in model.weights} == {"float32"}
     again = bb.BertForPreTraining.from_pretrained(tmp_path)
@@ -306,7 +308,7 @@ def test_sixteen_bits_run(dtype, tmp_path, tokenizer):
 
 def test_a_run_starts_from_the_weights_of_a_folder(tmp_path, tokenizer):
     run(tmp_path / "first", tokenizer, steps=3)
-    recipe = Recipe(steps=1, batch_size=8, learning_rate=1e-9)
+    recipe = PretrainingRecipe(steps=1, batch_size=8, learning_rate=1e-9)
     run(
         tmp_path / "second",
         tokenizer,
@@ -368,7 +370,7 @@ def test_tensorboard_logs(tmp_path, tokenizer):
 )
 def test_a_bad_recipe_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        Recipe(**options)
+        PretrainingRecipe(**options)
 
 
 def test_a_bad_pace_is_refused():
@@ -450,7 +452,7 @@ def test_dtype_auto_is_settled_and_kept(tmp_path, tokenizer, monkeypatch):
     monkeypatch.setattr(
         pretraining, "choose_dtype", lambda: ("mixed_bfloat16", "fast here")
     )
-    recipe = Recipe(steps=2, batch_size=8, dtype="auto")
+    recipe = PretrainingRecipe(steps=2, batch_size=8, dtype="auto")
     trained = run(tmp_path, tokenizer, recipe=recipe)
     assert trained.compute_dtype == "bfloat16"
     record = json.loads((tmp_path / "run.json").read_text())
@@ -468,7 +470,7 @@ def test_dtype_auto_is_settled_and_kept(tmp_path, tokenizer, monkeypatch):
 
 def test_dtype_auto_is_told(tmp_path, tokenizer, capsys):
     loud = Reporting(checkpoint_steps=3, log_steps=2, evaluation_steps=4)
-    recipe = Recipe(steps=2, batch_size=8, dtype="auto")
+    recipe = PretrainingRecipe(steps=2, batch_size=8, dtype="auto")
     run(tmp_path, tokenizer, recipe=recipe, reporting=loud)
     assert f"dtype: {pretraining.choose_dtype().path}, " in (
         capsys.readouterr().out
@@ -482,7 +484,7 @@ def test_a_killed_run_on_islands_ends_with_the_same_bytes(
     tmp_path, tokenizer, monkeypatch
 ):
     monkeypatch.setenv("BERTBOOK_COMPILATION", "islands")
-    recipe = Recipe(steps=7, batch_size=8, dtype="mixed_bfloat16")
+    recipe = PretrainingRecipe(steps=7, batch_size=8, dtype="mixed_bfloat16")
     run(tmp_path / "whole", tokenizer, recipe=recipe)
     with pytest.raises(KilledError):
         run(

@@ -5,7 +5,7 @@ import pytest
 
 from bertbook.model.bert import BertForMaskedLM, BertForPreTraining
 from bertbook.pretraining import pretrain
-from bertbook.pretraining.pretrain import Recipe
+from bertbook.pretraining.pretrain import PretrainingRecipe
 from bertbook.relatives.biobert import (
     adapt,
     masked_loss,
@@ -79,7 +79,7 @@ def test_a_model_gets_better_at_its_domain(tmp_path, monkeypatch):
     start.tokenizer = TOY
     start.save_pretrained(tmp_path / "start")
     texts = ["ab ab ab ab ab", "ab ab ab ab"] * 4
-    recipe = Recipe(steps=12, batch_size=4, learning_rate=1e-2)
+    recipe = PretrainingRecipe(steps=12, batch_size=4, learning_rate=1e-2)
     out = tmp_path / "domain"
     model = adapt(texts, out, tmp_path / "start", recipe, 16)
     rows = masked_rows(TOY, texts, 16)

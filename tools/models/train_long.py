@@ -24,7 +24,7 @@ from bertbook.pretraining import evaluation
 from bertbook.pretraining.corpus import Corpus
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Masking, Pieces
-from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
+from bertbook.pretraining.pretrain import PretrainingRecipe, Reporting, pretrain
 from bertbook.runtime import keras
 
 POSITIONS = 512
@@ -142,7 +142,7 @@ def run(size: str, plan: Plan, folder: Path, out: Path) -> None:
         pretrain(
             corpus,
             out / f"part_{number}",
-            Recipe(
+            PretrainingRecipe(
                 steps=part.steps,
                 batch_size=part.batch_size,
                 learning_rate=part.rate,

@@ -22,7 +22,7 @@ from bertbook.pretraining.attention_init import look_at_neighbors
 from bertbook.pretraining.corpus import prepare
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Masking
-from bertbook.pretraining.pretrain import Recipe, Reporting, pretrain
+from bertbook.pretraining.pretrain import PretrainingRecipe, Reporting, pretrain
 from bertbook.runtime import keras
 
 
@@ -30,12 +30,12 @@ from bertbook.runtime import keras
 class Plan:
     """Runs, one after the other, each from where the one before ended."""
 
-    recipes: tuple[Recipe, ...]
+    recipes: tuple[PretrainingRecipe, ...]
     workers: int = 0
 
 
-BY_TWO_CORES = Recipe(batch_size=32, dtype="mixed_bfloat16")
-BY_A_GPU = Recipe(batch_size=512, dtype="mixed_bfloat16")
+BY_TWO_CORES = PretrainingRecipe(batch_size=32, dtype="mixed_bfloat16")
+BY_A_GPU = PretrainingRecipe(batch_size=512, dtype="mixed_bfloat16")
 PLANS = {
     "trial": Plan(
         (

@@ -17,7 +17,7 @@ import numpy as np
 
 import bertbook as bb
 from bertbook.cli.finetuning import head_for
-from bertbook.finetuning.finetune import Options
+from bertbook.finetuning.finetune import FinetuningOptions
 from bertbook.pretraining.attention_init import mark_finds, teach_to_find
 from bertbook.runtime import keras
 from bertbook.text.sentences import split_sentences
@@ -92,7 +92,7 @@ def main():
         batch_size=plan.batch_size,
         max_length=plan.max_length,
         out=out,
-        options=Options(
+        options=FinetuningOptions(
             frozen_layers=1, checkpoint_steps=100, evaluation_steps=100
         ),
     )

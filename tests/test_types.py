@@ -1,0 +1,102 @@
+"""What a checker of types says about programs that use the package."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import bertbook as bb
+
+mypy = pytest.importorskip("mypy.api")
+PROGRAM = Path(__file__).parent / "typing" / "program.py"
+STUB = Path(bb.__file__).with_suffix(".pyi")
+# What stands in the program, and what a user might write by mistake.
+TYPOS = [
+    ("bb.finetune(", "bb.fine_tune("),
+    ("epochs=1", "epoch=1"),
+    ("learning_rate=1e-3", 'learning_rate="1e-3"'),
+    ("model.predict_texts(", "model.predict_text("),
+    ("frozen_layers=2", "freeze_layers=2"),
+    ("num_labels=2", 'num_labels="2"'),
+    ('pooling="mean"', 'pooling="average"'),
+    ("encoding.tokens", "encoding.token"),
+    ("config.num_hidden_layers", "config.num_layers"),
+    ("batch_size=8, dtype", "batchsize=8, dtype"),
+    ("model.save_pretrained(", "model.save_pretrain("),
+    ("bb.PretrainingRecipe", "bb.PretrainRecipe"),
+    ("attention_path(encoder).why", "attention_path(encoder).reason"),
+    ("viewer.to_html()", "viewer.as_html()"),
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("mypy")
+
+
+def check(path, cache):
+    """Returns what mypy says in its strictest form, and its status."""
+    options = ["--strict", "--config-file=", f"--cache-dir={cache}"]
+    said, problems, status = mypy.run([*options, str(path)])
+    assert not problems
+    return said, status
+
+
+def test_a_correct_program_passes(cache):
+    said, status = check(PROGRAM, cache)
+    assert status == 0, said
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), TYPOS, ids=[wrong for _, wrong in TYPOS]
+)
+def test_a_typo_is_one_error(right, wrong, cache, tmp_path):
+    text = PROGRAM.read_text("utf-8")
+    assert right in text
+    path = tmp_path / "program.py"
+    path.write_text(text.replace(right, wrong, 1), encoding="utf-8")
+    said, status = check(path, cache)
+    assert status == 1
+    assert said.count(": error: ") == 1, said
+
+
+def test_the_stub_names_what_the_package_offers():
+    stub = STUB.read_text("utf-8")
+    for name in set(bb.__all__) - {"__version__"}:
+        forms = f"class {name}(", f"def {name}(", f" as {name}\n"
+        assert any(form in stub for form in forms), name
+
+
+def definitions(body, owner=bb):
+    """Yields functions and methods of the stub, each with its counterpart."""
+    for node in body:
+        name = getattr(node, "name", "").replace("__call__", "call")
+        inside = getattr(owner, name, None)
+        if isinstance(node, ast.ClassDef) and inside is not None:
+            yield from definitions(node.body, inside)
+        elif isinstance(node, ast.FunctionDef) and inside is not None:
+            is_property = any(
+                getattr(mark, "id", "") == "property"
+                for mark in node.decorator_list
+            )
+            if not is_property:
+                yield node, inside
+
+
+def test_the_stub_has_the_parameters_of_the_package():
+    pairs = list(definitions(ast.parse(STUB.read_text("utf-8")).body))
+    assert len(pairs) > 30
+    for node, real in pairs:
+        parameters = inspect.signature(real).parameters
+        names = [p.name for p in parameters.values() if p.kind != p.VAR_KEYWORD]
+        stub = [argument.arg for argument in node.args.args]
+        offset = 1 if stub[:1] == ["cls"] else 0
+        assert stub[offset:] == [n for n in names if n in stub], node.name
+        known = {*stub, *(argument.arg for argument in node.args.kwonlyargs)}
+        assert set(names) <= known, node.name
+        defaults = [ast.unparse(value) for value in node.args.defaults]
+        for name, value in zip(stub[::-1], defaults[::-1], strict=False):
+            if value != "...":
+                default = parameters[name].default
+                assert ast.literal_eval(value) == default, (node.name, name)

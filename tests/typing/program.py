@@ -1,0 +1,70 @@
+"""A program of a user, which a checker of types must pass."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import bertbook as bb
+
+
+def read(texts: list[str]) -> NDArray[np.float32]:
+    encoder = bb.BertEncoder.from_pretrained("mini", dtype="auto")
+    outputs = encoder(encoder_batch(encoder, texts), output_attentions=True)
+    print(outputs["sequence_output"].shape, bb.attention_path(encoder).why)
+    return encoder.embed_texts(texts, pooling="mean")
+
+
+def encoder_batch(encoder: bb.BertEncoder, texts: list[str]) -> dict[str, Any]:
+    tokenizer = encoder.tokenizer
+    assert tokenizer is not None
+    encoding: bb.Encoding = tokenizer.encode(texts[0], max_length=16)
+    print(encoding.tokens, tokenizer.decode(encoding.input_ids))
+    return dict(tokenizer(texts))
+
+
+def train(out: Path) -> dict[str, float]:
+    data = bb.load_dataset("opinions", split="train")
+    dev = bb.load_dataset("opinions")
+    model = bb.BertForSequenceClassification.from_pretrained(
+        "mini", num_labels=2
+    )
+    options = bb.FinetuningOptions(frozen_layers=2, verbose=False)
+    history = bb.finetune(
+        model, data, dev, epochs=1, learning_rate=1e-3, out=out, options=options
+    )
+    print(history["dev_accuracy"][-1], model.config.num_hidden_layers)
+    for row in model.predict_texts(["Fine."], max_length=32):
+        print(row["label"], row["score"])
+    model.save_pretrained(out / "copy", dtype="float16")
+    model.compile(optimizer="adamw", loss="sparse_categorical_crossentropy")
+    model.summary()
+    return bb.evaluate(model, dev, batch_size=8)
+
+
+def begin(files: list[Path], out: Path) -> bb.BertForPreTraining:
+    recipe = bb.PretrainingRecipe(steps=10, batch_size=8, dtype="auto")
+    config = bb.BertConfig.named("tiny", vocab_size=8_192)
+    return bb.pretrain(files, out, recipe, model=config, tokenizer="mini")
+
+
+def answer(model: bb.BertForQuestionAnswering) -> str:
+    found = model.predict_answers(["Who?"], ["Anna went to Oslo."])
+    return str(found[0]["text"])
+
+
+def look(encoder: bb.BertEncoder) -> None:
+    viewer = bb.AttentionViewer.from_text(encoder, "The bank was shut.")
+    print(len(viewer.to_html()))
+
+
+def write(model: bb.CausalLM) -> list[str]:
+    guesses = bb.fill_mask("The bank was [MASK].", top_k=3)
+    print(guesses[0]["token"], bb.__version__)
+    return bb.generate(model, ["Once"], search="sample", top_p=0.9)
+
+
+if __name__ == "__main__":
+    bb.setup(seed=1)
+    print(read(["The bank was shut."]), train(Path("out")))
