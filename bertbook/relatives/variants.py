@@ -59,7 +59,8 @@ RELATIVES = (
         "160 GB: books, Wikipedia, news, web",
         "new masks each time, no next sentence, batches of 8,000 rows, "
         "byte-level BPE",
-        "`ExampleSettings(next_sentence=False)`, `PretrainingRecipe`, the tokenizer",
+        "`ExampleSettings(next_sentence=False)`, `PretrainingRecipe`, the "
+        "tokenizer",
         count_parameters(ROBERTA),
     ),
     Relative(
