@@ -1,7 +1,4 @@
-"""What a tokenizer refuses: texts that are none, and options without sense.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""Checks of texts, columns, numbers and options."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Set

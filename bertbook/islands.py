@@ -1,4 +1,4 @@
-"""Functions between the products of a model that XLA compiles on their own.
+"""Islands: functions between the products of a model that XLA compiles alone.
 
 Some processors, those with AMX above all, multiply bfloat16 matrices several
 times as fast as float32 ones, but only through TensorFlow's oneDNN kernels.

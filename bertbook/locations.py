@@ -1,7 +1,4 @@
-"""Names to folders: what ships, local folders, the Hub, KerasHub presets.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""Names to folders: shipped models, local ones, the Hub, KerasHub presets."""
 
 import os
 import warnings

@@ -1,9 +1,7 @@
-"""The backend, the device, quiet imports and seeds.
+"""The backend, the device, precision, compilation, quiet imports and seeds.
 
 Every module with a layer in it takes `keras` and `ops` from here, so that the
 backend is chosen, and its start-up log held back, whoever imports first.
-
-Differences: none; this module has no counterpart in the paper.
 """
 
 import functools
@@ -177,7 +175,7 @@ def device_name() -> str:
 
 
 def is_concrete(tensor) -> bool:
-    """Returns whether a tensor holds values now, not a promise of them.
+    """Returns whether a tensor is neither symbolic nor a tracer.
 
     It is False inside a compiled function, where only shapes are known.
     """
@@ -366,7 +364,7 @@ def compile_with(model, function):
             arguments = keras.tree.map_structure(
                 tf.convert_to_tensor, arguments
             )
-            # A call of `graphs` would warn of the sixth shape; so do not.
+            # Calling `graphs` directly warns after six shapes.
             return graphs.get_concrete_function(*arguments)(*arguments)
 
         return run_graph

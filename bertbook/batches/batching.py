@@ -1,4 +1,4 @@
-"""Batches: what one may hold, and how to waste little on padding.
+"""Batches: `check_batch`, length buckets, and `to_fit`.
 
 Differences: none; the paper pads every batch to one length.
 """

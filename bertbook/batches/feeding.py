@@ -1,4 +1,4 @@
-"""From examples to what `fit` takes, one step or a part of one at a time.
+"""Feeding `fit`: one batch a step, or a step in parts.
 
 Differences: Google's code divides the loss of a batch by its slots inside the
 model; here the weights hold the division, so that the parts of a step, or the

@@ -1,4 +1,4 @@
-"""Several short examples in one row, each blind to the others.
+"""Packing: several short examples in one row, each blind to the others.
 
 Differences: the paper pads. Packing is from Krell et al. (2021); the rows are
 found by first-fit, longest first.

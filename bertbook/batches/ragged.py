@@ -1,4 +1,4 @@
-"""Rows of ids with what is to be learned, and the batches cut out of them.
+"""Ragged rows of ids, and the batches that are drawn from them.
 
 Rows of similar length go into one batch, so that little is padded.
 

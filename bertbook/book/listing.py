@@ -1,7 +1,4 @@
-"""Tables for reading: HTML in a notebook, records of lines elsewhere.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""Tables for reading: HTML in a notebook, records of lines elsewhere."""
 
 import html
 import textwrap

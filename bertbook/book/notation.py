@@ -1,7 +1,4 @@
-"""The book's letters, and what the symbols of five texts are called here.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""The book's letters, and the symbols of five texts."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,4 @@
-"""The texts that the book reads closely, and every work that it cites.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""References: five texts that the book reads closely, and all that it cites."""
 
 from typing import NamedTuple
 

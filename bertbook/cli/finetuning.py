@@ -1,7 +1,4 @@
-"""The commands `finetune`, `evaluate` and `predict`.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""The commands `finetune`, `evaluate` and `predict`."""
 
 import argparse
 import json

@@ -1,7 +1,4 @@
-"""The commands of `python -m bertbook`.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""The commands of `python -m bertbook`."""
 
 import argparse
 import itertools

@@ -1,7 +1,4 @@
-"""The texts that a command is given: words, a file, or standard input.
-
-Differences: none; this module has no counterpart in the papers.
-"""
+"""The input texts of a command: arguments, a file, or standard input."""
 
 import sys
 from collections.abc import Iterator

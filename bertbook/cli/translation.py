@@ -1,7 +1,4 @@
-"""The commands `train-translation` and `translate`.
-
-Differences: none; this module has no counterpart in the papers.
-"""
+"""The commands `train-translation` and `translate`."""
 
 from bertbook.cli.texts import add_texts, texts_of
 from bertbook.datasets import load as datasets

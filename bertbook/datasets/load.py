@@ -1,4 +1,4 @@
-"""Data sets by name: what ships, what is on this machine, what is downloaded.
+"""`load_dataset`: data sets by name, shipped, local or downloaded.
 
 A set comes as a dict of columns, lists of equal length, whatever its official
 file calls them. Labels are what that file holds: names are strings (`sorted`

@@ -21,7 +21,7 @@ from typing import Any
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import repair_bio
 
-SCORES = (0.0, 5.0)  # of STS-B
+SCORES = (0.0, 5.0)  # the lowest and the highest of STS-B
 
 
 def read_table(

@@ -206,7 +206,10 @@ def generate(
         max_length: Most new tokens a text.
         search: "greedy", "sample" or "beams".
         batch_size: Most texts computed at a time.
-        **options: Further keywords of `greedy`, `sample` or `beam_search`.
+        **options: `end_token_id` and `use_cache` as in `greedy`; for "sample"
+            also `temperature`, `top_k`, `top_p` and `seed`, for "beams"
+            `beam_width` and `length_penalty`, as in `sample` and
+            `beam_search`.
 
     Returns:
         A list of texts: each prompt, as its pieces spell it, with what follows
@@ -252,7 +255,7 @@ def greedy(model, batch, max_length, end_token_id=None, use_cache=True):
     Args:
         model: A `CausalLM` or a `Seq2SeqTransformer`.
         batch: `input_ids` and perhaps `attention_mask`, `(B, S)`: prompts or
-            sources, padded at the right.
+            sources, padded on the right.
         max_length: Most new tokens a row.
         end_token_id: The token after which a row has ended; without it, that
             of the config.
@@ -294,17 +297,20 @@ def sample(
     """Draws each token by its probability.
 
     Args:
-        model: As in `greedy`; so are `batch`, `max_length`, `end_token_id`
-            and `use_cache`.
-        batch: See there.
-        max_length: See there.
-        temperature: Above 0; as in `search.candidates`, and so are `top_k`
-            and `top_p`.
+        model: A `CausalLM` or a `Seq2SeqTransformer`.
+        batch: `input_ids` and perhaps `attention_mask`, `(B, S)`: prompts or
+            sources, padded on the right.
+        max_length: Most new tokens a row.
+        temperature: What logits are divided by, above 0: below 1 likely
+            tokens become likelier.
         top_k: How many of the likeliest tokens may be drawn; None for all.
-        top_p: How probable they must be together.
+        top_p: Only the likeliest tokens that reach this probability together
+            may be drawn, in (0, 1]; 1 for all.
         seed: An integer, one more for each row; or one for each row.
-        end_token_id: See there.
-        use_cache: See there.
+        end_token_id: The token after which a row has ended; None for that of
+            the config.
+        use_cache: Whether to keep keys and values of earlier tokens, or read
+            all tokens again for each new one: slow, the same result.
 
     Returns:
         The new ids, `(B, max_length)` int32 NumPy.
@@ -359,14 +365,17 @@ def beam_search(
     for the two numbers.
 
     Args:
-        model: As in `greedy`; so are `batch`, `max_length`, `end_token_id`
-            and `use_cache`.
-        batch: See there.
-        max_length: See there.
+        model: A `CausalLM` or a `Seq2SeqTransformer`.
+        batch: `input_ids` and perhaps `attention_mask`, `(B, S)`: prompts or
+            sources, padded on the right.
+        max_length: Most new tokens a row.
         beam_width: W, how many texts are kept; 1 is `greedy`.
-        length_penalty: As in `search.length_score`; the larger, the longer.
-        end_token_id: See there.
-        use_cache: See there.
+        length_penalty: The exponent of Wu et al., equation 14, at least 0; the
+            larger it is, the longer the texts.
+        end_token_id: The token after which a row has ended; None for that of
+            the config.
+        use_cache: Whether to keep keys and values of earlier tokens, or read
+            all tokens again for each new one: slow, the same result.
 
     Returns:
         `Beams` of NumPy arrays: `ids`, `(B, W, max_length)` int32, and

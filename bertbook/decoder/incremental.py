@@ -1,4 +1,4 @@
-"""Going on one token at a time, with a cache and without.
+"""Incremental decoding: one token at a time, with a cache and without.
 
 Each class has `start`, which reads what is given, and `step`, which feeds one
 token a row and returns logits for the next. What lies between two steps is

@@ -1,7 +1,4 @@
-"""What a decoder is given: prompts, sources and targets.
-
-Differences: none; this module has no counterpart in the papers.
-"""
+"""Inputs of a decoder: prompts, sources and targets."""
 
 from types import SimpleNamespace
 
@@ -10,7 +7,7 @@ import numpy as np
 from bertbook.batches.batching import check_batch, check_places
 from bertbook.runtime import is_concrete, ops
 
-INPUTS = ("input_ids", "attention_mask")  # of prompts and sources
+INPUTS = ("input_ids", "attention_mask")  # No prompt has segments.
 TARGET_INPUTS = ("decoder_input_ids", "decoder_attention_mask")
 
 

@@ -71,7 +71,7 @@ def count_parameters(config: CausalLMConfig) -> int:
     return sum(math.prod(shape) for shape in causal_shapes(config).values())
 
 
-PREFIX = "transformer."  # what a GPT-2 with a head puts before its names
+PREFIX = "transformer."  # A GPT-2 with a head puts this before its names.
 OUTPUT = "lm_head.weight"  # tied to the token table
 
 

@@ -1,7 +1,4 @@
-"""A sheet to draw boxes and arrows on, in the book's language.
-
-Differences: none; nothing here computes.
-"""
+"""`Sheet`: a canvas for boxes and arrows, in the book's style."""
 
 from bertbook.figures.style import (
     COLORS,

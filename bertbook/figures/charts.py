@@ -395,8 +395,8 @@ def parameter_bars(config, alt=None):
     return Picture(figure, alt or f"{text}around them: {said}.")
 
 
-ROOM = 0.8  # for the dots of all series, where sizes are 1 apart
-LANE = 0.16  # of it for one series, or less where there are many
+ROOM = 0.8  # The dots of all series share this much, sizes are 1 apart.
+LANE = 0.16  # One series takes this much of it, less where there are many.
 
 
 @styled

@@ -1,9 +1,7 @@
-"""Boxes and arrows with a shape on every arrow; maps come from `maps`.
+"""Diagrams: boxes and arrows, with a shape on every arrow.
 
 Sizes come from arguments, colors from `style.COLORS`. Data flows down or to
 the right.
-
-Differences: none.
 """
 
 import math

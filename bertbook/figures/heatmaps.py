@@ -1,7 +1,4 @@
-"""Matrices as pictures: heat maps, and tables of positions.
-
-Differences: none; nothing here computes.
-"""
+"""Heat maps: matrices as pictures, and tables of positions."""
 
 import math
 

@@ -1,7 +1,4 @@
-"""Pictures of hidden words: who may look at whom, and what became of a token.
-
-Differences: none; nothing here computes.
-"""
+"""Pictures of masked words: who attends to whom, what became of a token."""
 
 import numpy as np
 
@@ -19,7 +16,7 @@ from bertbook.figures.style import (
 )
 
 MASK = "[MASK]"
-SIZE = 8.0  # of a token, in points
+SIZE = 8.0  # points, the type of a token
 # What may become of a token: the color of its box, how full, and its ink.
 FATES = {
     "not chosen": ("muted", 0.18, INK),

@@ -1,7 +1,4 @@
-"""Pictures of pairs of texts: where they come from, how rows hold them.
-
-Differences: none; nothing here computes.
-"""
+"""Pictures of pairs of texts: where they come from, how rows hold them."""
 
 import numpy as np
 

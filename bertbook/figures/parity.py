@@ -1,7 +1,4 @@
-"""Pictures of two programs that should agree: how far apart, layer by layer.
-
-Differences: none; nothing here computes.
-"""
+"""Parity plots: how far two programs that should agree are apart."""
 
 import math
 
@@ -21,7 +18,7 @@ from bertbook.figures.style import (
     title_lines,
 )
 
-LEAST = 1e-8  # what is closer is drawn here; a logarithm has no 0
+LEAST = 1e-8  # Smaller gaps are drawn here, because a logarithm has no 0.
 
 
 @styled

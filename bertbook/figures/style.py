@@ -1,9 +1,7 @@
-"""The drawing language of the book: colors, type, pictures with a text.
+"""The style of the book's pictures: colors, type, `Picture`.
 
 A thing has the same color wherever it is drawn, the alternative text of a
 picture says what it shows, and the same numbers give the same bytes.
-
-Differences: none; nothing here computes.
 """
 
 import functools

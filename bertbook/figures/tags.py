@@ -1,7 +1,4 @@
-"""Pictures of tags: which pieces of a word carry its tag.
-
-Differences: none; nothing here computes.
-"""
+"""Pictures of tags: which pieces of a word carry its tag."""
 
 from bertbook.figures.canvas import FAINT, Sheet, box_width, flow
 from bertbook.figures.style import Picture, check_labels, counted, styled
@@ -16,7 +13,7 @@ KIND_COLORS = {
     "MISC": "value",
 }
 OTHER = "output"  # the color of any other type
-SIZE = 8.0  # of a piece, in points
+SIZE = 8.0  # points, the type of a piece
 CRACK = 0.04  # inches between two pieces
 LEFT = 0.65  # inches beside the names of the rows
 # How far below the top of a line each of its rows stands, and the next line.

@@ -1,4 +1,4 @@
-"""Fine-tuning and evaluation: one call for every task.
+"""`finetune` and `evaluate`: one call for every task.
 
 Differences: the best weights on dev are kept, where the paper keeps the last;
 rows of similar length share a batch.

@@ -1,4 +1,4 @@
-"""A run of fine-tuning: its batches, its best weights, and what is kept.
+"""A fine-tuning run: its batches, its best weights, and what is kept.
 
 Differences: the best weights on dev are kept, where the paper keeps the last.
 """

@@ -1,6 +1,6 @@
 """Ids to vectors: token + position + segment, then normalization.
 
-Differences: none. `SinusoidalPositions` is the 2017 Transformer's alternative
+`SinusoidalPositions` is the 2017 Transformer's alternative
 to BERT's learned table, and `ScaledEmbeddings` are its embeddings.
 """
 

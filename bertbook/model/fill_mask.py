@@ -1,7 +1,4 @@
-"""Guessing what stands at [MASK] in a raw text.
-
-Differences: none.
-"""
+"""`fill_mask`: the likeliest tokens at [MASK] in a raw text."""
 
 from functools import lru_cache
 

@@ -8,7 +8,7 @@ import functools
 from bertbook.islands import add_bias_and_activate, normalize, on_island
 from bertbook.runtime import keras, ops
 
-LEVELS = 2**16  # of half a random number
+LEVELS = 2**16  # values of the 16 bits that decide about one number
 
 
 class Dropout(keras.layers.Layer):

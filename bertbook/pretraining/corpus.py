@@ -1,4 +1,4 @@
-"""Text files to shards of token ids, once, in memory that does not grow.
+"""`Corpus`: text files as shards of token ids, made once.
 
 A shard holds whole documents: their ids in one row, and where sentences and
 documents begin. Documents are mixed on the way, so that neighbors in a file

@@ -1,4 +1,4 @@
-"""How well a pre-trained model guesses, beside counting words and word pairs.
+"""Held-out evaluation: a model beside unigrams and bigrams.
 
 Differences: none; the paper reports no such figures for its models.
 """

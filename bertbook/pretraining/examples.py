@@ -1,4 +1,4 @@
-"""Documents to pre-training examples: pairs of texts, and plain runs of text.
+"""Pre-training examples: pairs of texts, and plain runs of text.
 
 Differences: whether an example is short is drawn for each, where Google's
 code draws once a document; masks are drawn anew every epoch, where Google's

@@ -1,4 +1,4 @@
-"""Which tokens are hidden, and what stands there instead.
+"""Masking: which tokens are hidden, and what replaces them.
 
 Differences: a random piece is never a special token; Google's code draws from
 the whole vocabulary.

@@ -1,4 +1,4 @@
-"""The recipe of pre-training: from text files to a folder that holds a model.
+"""`pretrain`: from text files to a folder that holds a model.
 
 Differences: the rows of an epoch are drawn anew; the rest of what differs is
 said in `examples`, `masking` and `optimizers`.

@@ -1,12 +1,10 @@
-"""Endless batches of examples from shards, the same with any number of workers.
+"""`ExampleStream`: endless examples, the same with any number of workers.
 
 The examples of a shard depend on the seed, the epoch and the shard alone, and
 shards are taken in an order that depends on the seed and the epoch. So a
 worker more or less changes nothing, and a `Position` is all that is needed to
 go on. The last shards of a corpus, `once` of them by its record, are read in
 the first epoch alone.
-
-Differences: none; this module has no counterpart in the paper.
 """
 
 import itertools

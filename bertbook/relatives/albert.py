@@ -1,4 +1,4 @@
-"""One block for all layers, and a narrow token table: what ALBERT changes.
+"""ALBERT: one block for all layers, and a narrow token table.
 
 Differences: sharing is done to a model that was built layer by layer. The
 narrow table is counted here and not built. ALBERT also learns the order of two

@@ -1,4 +1,4 @@
-"""From a general model to one that knows a domain: BioBERT and ClinicalBERT.
+"""BioBERT and ClinicalBERT: a general model trained on a domain.
 
 Differences: BioBERT goes on with both tasks of pre-training, and for hundreds
 of thousands of steps; here it is masked words alone, and as many steps as the

@@ -1,4 +1,4 @@
-"""Language models that keep a state: one LSTM direction, and both.
+"""ELMo: LSTM language models in one direction and in both.
 
 Differences: the published ELMo makes its token vectors from characters, adds
 the input of its second layer to the output, and is 4,096 wide inside; ULMFiT

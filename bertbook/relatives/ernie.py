@@ -1,4 +1,4 @@
-"""Whole phrases hidden together, as in the ERNIE of Baidu.
+"""ERNIE (Baidu): whole phrases masked together.
 
 Differences: a phrase is found by a list of phrases; the paper finds phrases
 with a parser and entities with a tagger, and hides words, phrases and entities

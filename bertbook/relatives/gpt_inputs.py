@@ -1,4 +1,4 @@
-"""How GPT writes a task as one text, so that the model stays as it is.
+"""GPT's input forms: a task written as one text.
 
 Differences: the paper leaves the spelling of its three marks open; here they
 are words in angle brackets.

@@ -1,4 +1,4 @@
-"""How ULMFiT fine-tunes: a rate for each layer, and one layer more each epoch.
+"""ULMFiT: a learning rate for each layer, and gradual unfreezing.
 
 Differences: none in the rates, the schedule, Adam's two betas and the order of
 unfreezing; the model is that of `elmo`, and the head that of

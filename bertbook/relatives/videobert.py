@@ -1,4 +1,4 @@
-"""Tokens that are no words: clusters of video frames, codes of diseases.
+"""VideoBERT and G-BERT: tokens for video frames and for codes of diseases.
 
 A vocabulary is a list, so that anything that can be numbered can be a token.
 
@@ -15,7 +15,7 @@ from bertbook.checks import is_integer
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
 
-ROUNDS = 50  # of k-means, at most
+ROUNDS = 50  # k-means has settled long before.
 
 
 def add_tokens(tokenizer, tokens):

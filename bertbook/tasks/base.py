@@ -1,4 +1,4 @@
-"""What all tasks share: how texts become rows, and what is refused.
+"""What all tasks share: settings, texts to rows, checks.
 
 Differences: none from Devlin et al. (2019), section 4 and 5.3, beside those
 that `windows`, `spans` and `tags` name.
@@ -12,7 +12,7 @@ import numpy as np
 
 from bertbook.checks import is_integer
 
-LONGEST_WINDOW = 384  # unless another is asked for; that of the paper's runs
+LONGEST_WINDOW = 384  # The paper's runs on SQuAD take this many tokens.
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How many labels a head has, what they are called, and what they number.
+"""Labels of a head: how many, their names, and columns as integers.
 
 Differences: none; the keys of the config are those of Hugging Face.
 """

@@ -1,4 +1,4 @@
-"""Answers in a text: from characters to pieces, and from logits to characters.
+"""Answer spans: from characters to tokens, and from logits to characters.
 
 Differences: Google's code pairs the best starts with the best ends, and takes
 a start only from the window where it has the most context. We score every

@@ -1,4 +1,4 @@
-"""Tags of words on pieces: alignment, long sentences, and the way back.
+"""Tags of words on tokens: alignment, long sentences, and the way back.
 
 Differences: the paper tags the first piece of a word; here also the last, or
 all. A word of which the tokenizer leaves nothing stands as [UNK], so that every

@@ -1,4 +1,4 @@
-"""Tasks about whole texts: a label, several, a number, or a choice.
+"""`Texts` and `Choices`: tasks about whole texts.
 
 Each class holds one data set as one model sees it: `rows` to compute,
 `learn()` to add what is to be learned, `predictions` and `score` of what the

@@ -1,4 +1,4 @@
-"""Windows over what is too long for a model, and how they become a batch.
+"""Overlapping windows over texts that are too long for a model.
 
 Differences: Google's code cuts a question to 64 pieces and skips pieces where
 the stride is larger than the window; we refuse both. Where a piece has as much

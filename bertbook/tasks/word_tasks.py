@@ -1,4 +1,4 @@
-"""Tasks about parts of texts: the span of an answer, and tags of words.
+"""`Questions` and `Tags`: tasks about parts of texts.
 
 The classes are made like those of `text_tasks`.
 

@@ -1,4 +1,4 @@
-"""BIO tags, the entities that they tell, and where these stand in a text.
+"""BIO tags, the entities that they mark, and their places in a text.
 
 B- begins an entity, I- goes on with it, O is outside of any.
 

@@ -1,4 +1,4 @@
-"""From pieces back to a text as people write it, spaces where they belong.
+"""Detokenizing: from tokens back to a text, spaces where they belong.
 
 A tokenizer parts words from marks and forgets where spaces were; English and
 Spanish put them by rules that a few lines hold. They cannot know everything: a

@@ -1,4 +1,4 @@
-"""Learning which pieces to merge: a vocabulary trainer to read.
+"""Learning merges: a vocabulary trainer to read.
 
 Differences: how Google trained its WordPiece vocabularies was never published.
 The score here is a reconstruction from the papers. `vocabulary.train_pieces`

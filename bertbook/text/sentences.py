@@ -1,4 +1,4 @@
-"""Paragraphs to sentences, by rule.
+"""`split_sentences`: paragraphs to sentences, by rule.
 
 Differences: the paper does not say how its documents were split; Google's
 generator takes one sentence a line. A "sentence" there is any run of text, so

@@ -1,4 +1,4 @@
-"""From texts to ids and back, at the speed of the Rust library `tokenizers`.
+"""`Tokenizer`: texts to ids and back, by the Rust library `tokenizers`.
 
 `wordpiece` is the readable definition; this module gives the same results.
 

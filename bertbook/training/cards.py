@@ -1,7 +1,4 @@
-"""The card of a model: what it was made of and how, in its README.md.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""Model cards: what a model was made of and how, in its README.md."""
 
 import json
 from collections.abc import Mapping

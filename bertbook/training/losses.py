@@ -1,4 +1,4 @@
-"""What training makes small.
+"""Losses of classification, pre-training and translation.
 
 Differences: none. Google's code adds 1e-5 to the number of slots that it
 divides by.

@@ -1,4 +1,4 @@
-"""Sources and their targets as ids, and batches of so many tokens.
+"""Bitexts: sources and targets as ids, in batches of so many tokens.
 
 Differences: both sides of a batch are padded to one length, so that a compiled
 model is compiled once a length. A pair that is too long is left out, and
@@ -214,8 +214,8 @@ def steps(
 
     Args:
         bitext: What is to be learned from.
-        tokens: As in `draw_batches`; so is `limit`.
-        limit: See there.
+        tokens: Most tokens of one side of a batch, padding counted.
+        limit: The longest length that the model takes.
         seed: Seed of the order.
         done: Steps done before.
     """

@@ -1,9 +1,9 @@
-"""How near translations are to those of people: BLEU and chrF.
+"""BLEU and chrF of translations.
 
 Both compare a whole set, not a sentence. BLEU counts runs of one to four words
 that a reference holds too, chrF runs of one to six characters.
 
-Differences: none; sacrebleu computes both, with its defaults, so that figures
+sacrebleu computes both, with its defaults, so that figures
 can be compared with those of others.
 """
 

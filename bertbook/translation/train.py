@@ -199,7 +199,7 @@ def _set_number(settings: Any, name: str) -> None:
     object.__setattr__(settings, name, number)
 
 
-KEPT = "tokenizer_config.json"  # of a tokenizer, written last
+KEPT = "tokenizer_config.json"  # A tokenizer writes this file last.
 
 
 def train_vocabularies(train, config, lowercase, out):

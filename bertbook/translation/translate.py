@@ -1,4 +1,4 @@
-"""Translating raw texts, and how good the translations are.
+"""`translate`: raw texts to translations, and how good they are.
 
 Differences: none; the search and its two numbers are those of Vaswani et al.
 (2017), section 6.1.
@@ -44,11 +44,14 @@ def score(model, data, max_length=None, search="beams", **options):
     """Translates the sources of a set, and compares with its targets.
 
     Args:
-        model: As in `translate`; so are the further arguments.
+        model: A `Seq2SeqTransformer` with its tokenizers, or the name or
+            folder of one.
         data: A dict of the columns `source` and `target`.
-        max_length: See there.
-        search: See there.
-        **options: See there.
+        max_length: Most tokens of a translation; None for as many as there
+            are positions.
+        search: "beams", "greedy" or "sample".
+        **options: Further keywords of `generate`, for example `batch_size`,
+            `beam_width` or `length_penalty`.
 
     Returns:
         What `score_translations` gives: `bleu`, `chrf` and `signatures`.

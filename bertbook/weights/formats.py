@@ -1,4 +1,4 @@
-"""Files to named arrays and back, in four layouts.
+"""Checkpoints in four layouts: files to named arrays and back.
 
 Differences: none in the values; `names` is the table of names.
 """

@@ -1,4 +1,4 @@
-"""What every tensor is called, here and elsewhere.
+"""Tensor names: ours, Hugging Face's, Google's and KerasHub's.
 
 Our names are the paths of our weights, for example
 `block_0/attention/query/kernel`. The fused matrix of query, key and value has

@@ -1,7 +1,4 @@
-"""Loading and saving, for every model of the package.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""`Pretrained`: loading, saving and checked batches for every model."""
 
 import functools
 from collections.abc import Mapping

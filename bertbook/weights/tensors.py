@@ -1,7 +1,4 @@
-"""Safetensors files of a folder, whole or in shards, and its config.json.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""Safetensors files of a folder, whole or in shards, and its config.json."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

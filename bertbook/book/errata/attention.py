@@ -1,7 +1,4 @@
-"""Errata on attention.
-
-Differences: none; each function computes what is right.
-"""
+"""Errata on attention."""
 
 import numpy as np
 
@@ -35,7 +32,7 @@ PRINTED = np.array(
     ]
 )
 ROW = (0, 0, 0, 0, 1, 0)  # weights of Hello, in an example
-STATES = ((2, 3), (4, 5))  # of the decoder and of the encoder, in another
+STATES = ((2, 3), (4, 5))  # another text, of decoder and encoder
 
 
 def draw(*shape, seed=0):

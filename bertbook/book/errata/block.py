@@ -1,7 +1,4 @@
-"""Errata on the block: feed-forward, dropout, norm, and code that shows it.
-
-Differences: none; each function computes what is right.
-"""
+"""Errata on the block: feed-forward, dropout, norm, and code that shows it."""
 
 import itertools
 import math

@@ -1,7 +1,4 @@
-"""Errata on the decoder.
-
-Differences: none; each function computes what is right, in NumPy alone.
-"""
+"""Errata on the decoder."""
 
 import numpy as np
 

@@ -1,13 +1,10 @@
-"""What an erratum is: what a text says, what is right, and a check of it.
-
-Differences: none; this module has no counterpart in the paper.
-"""
+"""`Erratum`: what a text says, what is right, and a check of it."""
 
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-TOLERANCE = 1e-3  # of a number with decimals: four digits are given
+TOLERANCE = 1e-3  # The texts give four digits of a number.
 
 
 class Erratum(NamedTuple):

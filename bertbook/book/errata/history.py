@@ -1,7 +1,4 @@
-"""Errata on what came before BERT, after it, and beside it.
-
-Differences: none; each function computes what is right.
-"""
+"""Errata on what came before BERT, after it, and beside it."""
 
 import re
 from importlib import metadata

@@ -1,7 +1,4 @@
-"""Errata on vectors, positions and segments.
-
-Differences: none; each function computes what is right.
-"""
+"""Errata on vectors, positions and segments."""
 
 import numpy as np
 

@@ -1,8 +1,6 @@
-"""Where five texts on BERT simplify or slip, and what is right.
+"""The register of errata: where five texts on BERT simplify or slip.
 
 Each entry stands with its check in one of the modules of `SUBJECTS`.
-
-Differences: none; this module has no counterpart in the paper.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,4 @@
-"""Errata on sizes: what a list of matrices leaves out, and how large BERT is.
-
-Differences: none; each function computes what is right.
-"""
+"""Errata on sizes: what a list of matrices omits, and how large BERT is."""
 
 import math
 

@@ -1,7 +1,4 @@
-"""Errata on tokens, ids, padding and masks.
-
-Differences: none; each function computes what is right.
-"""
+"""Errata on tokens, ids, padding and masks."""
 
 import numpy as np
 
@@ -15,7 +12,7 @@ from bertbook.text import wordpiece
 from bertbook.text.tokenizer import Tokenizer
 
 SENTENCE = "Hello, how are you?"
-IDS = (34, 90, 15, 684, 55, 193)  # of its six tokens, in two of the texts
+IDS = (34, 90, 15, 684, 55, 193)  # Two of the texts print these six ids.
 # The same six in the vocabulary that was published with BERT, uncased.
 PUBLISHED_IDS = (7592, 1010, 2129, 2024, 2017, 1029)
 # The two parts of the paper's second pair, as the lecture notes have them.

@@ -1,7 +1,4 @@
-"""Errata on pre-training and on fine-tuning.
-
-Differences: none; each function computes what is right.
-"""
+"""Errata on pre-training and on fine-tuning."""
 
 import math
 
