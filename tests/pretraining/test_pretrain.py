@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,12 +94,27 @@ def plain_graphs(monkeypatch):
         monkeypatch.setattr(pretraining, "COMPILE", False)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, tokenizer):
+    """A run of seven steps that nothing disturbed: its folder and model."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    with pytest.MonkeyPatch.context() as patch:
+        if keras.backend.backend() == "tensorflow":
+            patch.setattr(pretraining, "COMPILE", False)
+        return out, run(out, tokenizer)
+
+
+@pytest.fixture
+def finished(whole, tmp_path):
+    """A copy of that folder."""
+    return Path(shutil.copytree(whole[0], tmp_path / "finished"))
+
+
 # A run and what it leaves.
 
 
-def test_a_finished_folder_is_a_model(tmp_path, tokenizer):
-    out = tmp_path / "run"
-    trained = run(out, tokenizer)
+def test_a_finished_folder_is_a_model(whole):
+    out, trained = whole
     names = {path.name for path in out.iterdir()}
     assert {
         "config.json", "model.safetensors", "vocab.txt", "log.csv",
@@ -120,13 +136,12 @@ def test_a_finished_folder_is_a_model(tmp_path, tokenizer):
     assert "held out" in card
 
 
-def test_the_same_call_again_changes_nothing(tmp_path, tokenizer, capsys):
-    run(tmp_path, tokenizer, steps=2)
-    before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.*")}
+def test_the_same_call_again_changes_nothing(finished, tokenizer, capsys):
+    before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.*")}
     loud = Reporting(checkpoint_steps=3, log_steps=2, evaluation_steps=4)
-    run(tmp_path, tokenizer, steps=2, reporting=loud)
+    run(finished, tokenizer, reporting=loud)
     assert "nothing is changed" in capsys.readouterr().out
-    assert {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.*")} == before
+    assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.*")} == before
 
 
 def test_a_run_learns(tmp_path, tokenizer):
@@ -151,9 +166,8 @@ class KilledError(Exception):
 
 @pytest.mark.parametrize("last", [1, 2])
 def test_a_run_that_stopped_ends_as_one_that_did_not(
-    last, tmp_path, tokenizer, monkeypatch
+    last, whole, tmp_path, tokenizer, monkeypatch
 ):
-    run(tmp_path / "whole", tokenizer)
     save = checkpoint.save_checkpoint
     count = 0
 
@@ -169,15 +183,15 @@ def test_a_run_that_stopped_ends_as_one_that_did_not(
         run(tmp_path / "stopped", tokenizer)
     assert not (tmp_path / "stopped" / "model.safetensors").exists()
     run(tmp_path / "stopped", tokenizer)
-    assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
-    assert losses(tmp_path / "stopped") == losses(tmp_path / "whole")
+    assert weights(tmp_path / "stopped") == weights(whole[0])
+    assert losses(tmp_path / "stopped") == losses(whole[0])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"batch_size": 4}, "`recipe.batch_size` was 8, now 4"),
-        ({"steps": 8}, "`recipe.steps` was 3, now 8"),
+        ({"steps": 8}, "`recipe.steps` was 7, now 8"),
         ({"config": small_config(hidden_size=15)}, "`config.hidden_size` was"),
         (
             {"examples": ExampleSettings(max_length=20)},
@@ -186,20 +200,18 @@ def test_a_run_that_stopped_ends_as_one_that_did_not(
     ],
 )
 def test_another_setting_is_refused_and_nothing_lost(
-    change, message, tmp_path, tokenizer
+    change, message, finished, tokenizer
 ):
-    run(tmp_path, tokenizer, steps=3)
-    before = weights(tmp_path)
+    before = weights(finished)
     with pytest.raises(ValueError, match=message):
-        run(tmp_path, tokenizer, **{"steps": 3} | change)
-    assert weights(tmp_path) == before
+        run(finished, tokenizer, **change)
+    assert weights(finished) == before
 
 
-def test_another_vocabulary_is_refused(tmp_path, tokenizer):
-    run(tmp_path, tokenizer, steps=2)
+def test_another_vocabulary_is_refused(finished, tokenizer):
     pieces = [*tokenizer.vocabulary[:-1], "neverseen"]
     with pytest.raises(ValueError, match="`vocabulary` was"):
-        run(tmp_path, bb.Tokenizer(pieces), steps=2)
+        run(finished, bb.Tokenizer(pieces))
 
 
 def command(out, *more):
@@ -306,17 +318,16 @@ def test_sixteen_bits_run(dtype, tmp_path, tokenizer):
     assert again.dtype_policy.name == "float32"
 
 
-def test_a_run_starts_from_the_weights_of_a_folder(tmp_path, tokenizer):
-    run(tmp_path / "first", tokenizer, steps=3)
+def test_a_run_starts_from_the_weights_of_a_folder(whole, tmp_path, tokenizer):
     recipe = PretrainingRecipe(steps=1, batch_size=8, learning_rate=1e-9)
     run(
         tmp_path / "second",
         tokenizer,
         recipe=recipe,
-        config=str(tmp_path / "first"),
+        config=str(whole[0]),
     )
     for first, second in zip(
-        trained_weights(tmp_path / "first"),
+        trained_weights(whole[0]),
         trained_weights(tmp_path / "second"),
         strict=True,
     ):
@@ -428,11 +439,10 @@ def test_a_full_disk_is_an_error_without_a_traceback(
     assert "No space left on device" in capsys.readouterr().err
 
 
-def test_the_record_names_the_source_of_the_weights(tmp_path, tokenizer):
-    run(tmp_path, tokenizer, steps=1)
-    record = json.loads((tmp_path / "run.json").read_text())
+def test_the_record_names_the_source_of_the_weights(whole):
+    record = json.loads((whole[0] / "run.json").read_text())
     assert record["start"] is None
-    assert record["recipe"]["steps"] == 1
+    assert record["recipe"]["steps"] == 7
 
 
 # What a caller chooses.
@@ -468,13 +478,12 @@ def test_dtype_auto_is_settled_and_kept(tmp_path, tokenizer, monkeypatch):
         np.testing.assert_array_equal(first, second)
 
 
-def test_dtype_auto_is_told(tmp_path, tokenizer, capsys):
-    loud = Reporting(checkpoint_steps=3, log_steps=2, evaluation_steps=4)
-    recipe = PretrainingRecipe(steps=2, batch_size=8, dtype="auto")
-    run(tmp_path, tokenizer, recipe=recipe, reporting=loud)
-    assert f"dtype: {pretraining.choose_dtype().path}, " in (
-        capsys.readouterr().out
-    )
+def test_dtype_auto_is_told(tmp_path, capsys):
+    recipe = PretrainingRecipe(steps=1, batch_size=8, dtype="auto")
+    settled = pretraining.settle_dtype(recipe, tmp_path / "run.json")
+    dtype = pretraining.choose_dtype().path
+    assert settled.dtype == dtype
+    assert f"dtype: {dtype}, " in capsys.readouterr().out
 
 
 @pytest.mark.skipif(
