@@ -68,9 +68,15 @@ NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 	-n $(WORKERS) --dist loadscope
 UNIT_TESTS := tests bertbook --ignore=tests/peers -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
+# The rooms whose code a backend computes, and what they stand on.
+MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/batches \
+	tests/training tests/tasks tests/weights tests/model tests/decoder \
+	tests/pretraining tests/finetuning -m 'not slow' \
+	-n $(WORKERS) --dist loadscope
 PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
-.PHONY: help lab test test-jax test-peers test-slow check notebooks quotes
+.PHONY: help lab test test-all test-jax test-jax-models test-peers test-slow
+.PHONY: check notebooks quotes
 .PHONY: badges checksums bench python
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 
@@ -84,7 +90,9 @@ lab: $(BOOK_STAMP) ## install and open the book in JupyterLab
 
 test: test-units test-notebooks ## install, run all tests, compare the notebooks
 
-test-jax: test-jax-units test-jax-notebooks ## the same with JAX alone installed
+test-jax: test-jax-units test-jax-notebooks ## all with JAX alone; outputs not compared
+
+test-all: check test test-jax test-peers test-slow ## all of these, over an hour
 
 test-units: $(DEV_STAMP)
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest $(UNIT_TESTS)
@@ -95,6 +103,9 @@ test-notebooks: $(DEV_STAMP)
 
 test-jax-units: $(JAX_STAMP)
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest $(UNIT_TESTS)
+
+test-jax-models: $(JAX_STAMP) ## the tests of model code with JAX alone
+	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest $(MODEL_TESTS)
 
 test-jax-notebooks: $(JAX_STAMP)
 	$(SHIPPED) $(ON_JAX) $(COMPILED) $(JAX_ENV)/bin/python -m pytest --nbval-lax $(NBVAL) \

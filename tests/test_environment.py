@@ -142,7 +142,12 @@ def test_the_makefile_has_the_target(target):
 
 def test_ci_calls_the_commands():
     text = read(".ci/run")
-    for name in ("check", "test", "test-jax"):
+    for name in ("check", "test", "test-jax-models"):
         assert re.search(rf"^step make (?:-k )?{name}$", text, re.MULTILINE)
     jobs = yaml.safe_load(read(".github/workflows/test.yml"))["jobs"]
     assert {"check", "test"} == set(jobs)
+    weekly = yaml.safe_load(read(".github/workflows/weekly.yml"))["jobs"][
+        "long"
+    ]
+    targets = weekly["strategy"]["matrix"]["target"]
+    assert {"test-jax", "test-peers", "test-slow", "mutants"} == set(targets)

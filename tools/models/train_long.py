@@ -8,7 +8,8 @@ there; the run goes to FOLDER/SIZE-PLAN, one folder for each of its parts. The
 same command goes on where it stopped, with the same bytes, also after
 `kill -9`.
 
-`nice -n 19` keeps it out of the way of other work; `kill -STOP` and
+`nice -n 19` keeps it out of the way of other work, but on Linux only within its
+own session: `echo 19 > /proc/PID/autogroup` does it for all. `kill -STOP` and
 `kill -CONT` pause it.
 """
 
