@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertbook.datasets.readers import checked_columns, kept_rows
-from bertbook.files import DataFile
+from bertbook.files import DataFile, read_json, write_json, write_whole
 from bertbook.training.run import hash_columns
 from tests.helpers.set_files import write, write_archive
 
@@ -149,3 +149,35 @@ def test_a_hash_tells_columns_apart():
         {"x": [["a", "b"]]}
     )
     assert hash_columns(None) is None
+
+
+# Files that are whole or not there.
+
+
+def test_a_written_file_has_its_name_and_leaves_no_part(tmp_path):
+    with write_whole(tmp_path / "a.txt") as part:
+        part.write_text("new", "utf-8")
+        assert not (tmp_path / "a.txt").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text("utf-8") == "new"
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_error_leaves_the_old_file(error, tmp_path):
+    (tmp_path / "a.txt").write_text("old", "utf-8")
+
+    def write():
+        with write_whole(tmp_path / "a.txt") as part:
+            part.write_text("half", "utf-8")
+            raise error
+
+    with pytest.raises(error):
+        write()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text("utf-8") == "old"
+
+
+def test_json_is_read_as_it_was_written(tmp_path):
+    values = {"steps": 3, "name": "é", "nested": {"rate": 0.1}}
+    write_json(tmp_path / "a.json", values)
+    assert read_json(tmp_path / "a.json") == values
