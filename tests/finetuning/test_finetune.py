@@ -18,6 +18,7 @@ from bertbook.finetuning import finetune as finetuning
 from bertbook.finetuning import run as task_runs
 from bertbook.finetuning.finetune import FinetuningOptions, evaluate, finetune
 from bertbook.runtime import keras
+from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import SEVERAL_LABELS
 from bertbook.training import checkpoint
 from bertbook.training.optimizers import AdamW
@@ -419,6 +420,20 @@ def test_what_is_frozen(count, trained):
     for layer, was_trained in frozen:
         layer.trainable = was_trained
     assert len(model.trainable_variables) == len(model.weights)
+
+
+def test_the_rate_goes_up_in_a_line_then_down_to_zero():
+    model = make(CLASSIFIER)
+    task = finetuning.task_of(model)(model, opinions(), Settings())
+    record = {"learning_rate": 0.6}
+    options = FinetuningOptions(warmup=0.3)
+    task_runs.compile_model(model, task, record, options, total=10)
+    rates = []
+    for step in range(11):
+        model.optimizer.iterations.assign(step)
+        rates.append(float(model.optimizer.learning_rate))
+    up, down = (0.2, 0.4, 0.6), (0.6 * left / 8 for left in range(7, 0, -1))
+    np.testing.assert_allclose(rates, [*up, *down, 0.0], rtol=1e-6, atol=1e-9)
 
 
 def test_lower_layers_have_lower_rates():
