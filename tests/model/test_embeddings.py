@@ -148,6 +148,18 @@ def test_an_odd_width_is_refused():
         sinusoids(3, 5)
 
 
+def test_values_are_dropped_in_training_alone():
+    layer = BertEmbeddings(CONFIG.replace(hidden_dropout_prob=0.5))
+    layer.build((None, None), (None, None))
+    layer.norm.gamma.assign(np.zeros(D))
+    layer.norm.beta.assign(np.ones(D))  # whatever the ids are, all ones
+    ids = np.zeros((99, S), "int32")
+    assert (ops.convert_to_numpy(layer(ids, ids, training=False)) == 1).all()
+    left = ops.convert_to_numpy(layer(ids, ids, training=True))
+    assert set(left.flat) == {0.0, 2.0}
+    assert abs((left == 0).mean() - 0.5) < 5 * 0.5 / np.sqrt(left.size)
+
+
 def test_dropout_rate_is_that_of_the_config(layer):
     assert layer.dropout.rate == CONFIG.hidden_dropout_prob
     assert keras.backend.backend() in ("tensorflow", "jax")
