@@ -167,6 +167,18 @@ def test_seeds_and_epochs_have_orders_of_their_own():
     assert len(orders) == 3
 
 
+def test_steps_have_every_row_once_an_epoch_in_another_order():
+    rows = make_rows([5] * 97, targets={"": list(range(97))})
+    endless = steps(rows, 8, LIMIT, seed=0)
+    orders = []
+    for _ in range(3):
+        epoch = itertools.islice(endless, 13)
+        labels = np.concatenate([y[weights > 0] for _, y, weights in epoch])
+        assert sorted(labels.tolist()) == list(range(97))
+        orders.append(tuple(labels))
+    assert len(set(orders)) == 3
+
+
 def test_rows_of_similar_length_share_a_batch_but_not_all_are_sorted():
     lengths = np.random.default_rng(0).integers(1, LIMIT, 1_000)
     batches = draw_batches(lengths, 10, LIMIT, (0, 0))
