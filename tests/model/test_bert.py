@@ -11,7 +11,7 @@ import bertbook as bb
 from bertbook.batches.batching import MODEL_INPUTS
 from bertbook.batches.packing import pack, unpack
 from bertbook.model.bert import MaskedLMHead
-from bertbook.runtime import keras, ops
+from bertbook.runtime import keras, may_compile, ops
 from bertbook.training.losses import classification_loss, pretraining_losses
 from bertbook.weights.names import (
     TIED,
@@ -204,6 +204,37 @@ def test_the_output_matrix_is_the_token_table(model):
     moved = np.abs(after - before).max(axis=(0, 1)) > 0
     assert moved[unused]
     assert moved.sum() == 1
+
+
+@pytest.mark.parametrize("kind", ["BertForPreTraining", "BertForMaskedLM"])
+def test_the_token_table_learns_through_the_head(kind, tmp_path):
+    """Rows that no input reads get the gradient of the cross-entropy."""
+    config = CONFIG.replace(
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
+    folder = write_pretraining(tmp_path, config)
+    model = getattr(bb, kind).from_pretrained(folder)
+    batch, size = batch_with_slots(), config.vocab_size
+    labels = np.random.default_rng(1).integers(0, size, (B, M))
+    unused = np.setdiff1d(np.arange(size), batch["input_ids"])
+    table = model.encoder.embeddings.token.embeddings
+    before = to_numpy(table).copy()
+    hidden = model.encoder(batch, positions=batch["masked_lm_positions"])
+    head = model.masked_lm
+    read = head.norm(head.dense(hidden["sequence_output"]))  # (B, M, D)
+    chances = to_numpy(ops.softmax(head(hidden["sequence_output"], table)))
+    error = chances - np.eye(size)[labels]  # (B, M, V)
+    expected = np.einsum("bmv,bmd->vd", error, to_numpy(read)) / (B * M)
+    loss, y = classification_loss(), labels
+    if kind == "BertForPreTraining":
+        loss = pretraining_losses()
+        y = {"mlm_logits": labels, "nsp_logits": np.ones(B, "int32")}
+    descent, compiled = keras.optimizers.SGD(1.0), may_compile(False)
+    model.compile(descent, loss=loss, jit_compile=compiled)
+    model.train_on_batch(batch, y)
+    moved = to_numpy(table) - before
+    np.testing.assert_allclose(moved[unused], -expected[unused], atol=1e-6)
+    assert np.abs(expected[unused]).max() > 1e-3
 
 
 def test_a_masked_lm_has_no_pooler(folder):
