@@ -326,6 +326,27 @@ def test_feed_forward_works_token_by_token():
         )
 
 
+@pytest.mark.parametrize("part", ["attention", "feed_forward"])
+def test_what_a_part_gives_is_dropped_in_training_alone(part):
+    """One part gives ones, all else zeros; the norm leaves what was kept."""
+    config = drawn.CONFIGS["tiny"].replace(
+        hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.0
+    )
+    block = EncoderBlock(config)
+    hidden = np.zeros((3, 40, config.hidden_size), "float32")
+    block.build(hidden.shape)
+    last = {
+        "attention": block.attention.output_projection,
+        "feed_forward": block.feed_forward.contract,
+    }
+    for layer in last.values():
+        layer.kernel.assign(np.zeros(layer.kernel.shape))
+    last[part].bias.assign(np.ones(last[part].bias.shape))
+    assert (to_numpy(block(hidden, training=False)) == 0).all()
+    kept = to_numpy(block(hidden, training=True)) > 0
+    assert abs(kept.mean() - 0.5) < 5 * 0.5 / np.sqrt(kept.size)
+
+
 def test_blocks_share_no_weights(tiny):
     numbers = [{id(w) for w in block.weights} for block in tiny.blocks]
     assert not numbers[0] & numbers[1]
@@ -351,6 +372,15 @@ def test_embed_texts_keeps_the_order_and_ignores_padding(tiny):
     np.testing.assert_allclose(together[0], outputs[0].mean(axis=0), atol=1e-5)
     first = tiny.embed_texts(texts[:1], pooling="cls")
     np.testing.assert_allclose(first[0], outputs[0, 0], atol=1e-5)
+
+
+def test_embed_texts_takes_the_largest_of_the_real_tokens(tiny):
+    texts = ["fire", "a house on fire near the river"]
+    tiny.tokenizer = bb.Tokenizer.train(texts, 40)
+    together = tiny.embed_texts(texts, pooling="max")
+    for text, vector in zip(texts, together, strict=True):
+        outputs = to_numpy(tiny(tiny.tokenizer([text])))["sequence_output"]
+        np.testing.assert_allclose(vector, outputs[0].max(axis=0), atol=1e-5)
 
 
 def test_embed_texts_sums_in_32_bits():
