@@ -122,6 +122,19 @@ def test_what_is_added_up_starts_smaller():
         assert spread == pytest.approx(0.02 * 0.88, rel=0.1)
 
 
+def test_token_and_position_are_dropped_in_training_alone():
+    model = CausalLM(CONFIG.replace(hidden_dropout_prob=0.5))
+    ids = draw_ids(20, 29, V)
+    calm, same, left = (
+        to_numpy(model.embed(ids, training=training))
+        for training in (False, None, True)
+    )
+    np.testing.assert_array_equal(calm, same)
+    kept = left != 0
+    np.testing.assert_allclose(left[kept], 2 * calm[kept], rtol=1e-6)
+    assert abs(kept.mean() - 0.5) < 5 * 0.5 / np.sqrt(kept.size)
+
+
 def test_asked_tokens_get_the_logits_that_they_have_among_all(model):
     batch, places = draw_given(), np.array([[0, 4], [2, 2], [3, 1]])
     every, asked = to_numpy([model(batch), model(batch, positions=places)])

@@ -105,6 +105,20 @@ def test_scaled_embeddings_match_the_definition():
     assert layer.dropout.rate == config.hidden_dropout_prob
 
 
+def test_scaled_embeddings_drop_in_training_alone():
+    config = Seq2SeqConfig(
+        hidden_size=D, num_attention_heads=3, hidden_dropout_prob=0.5
+    )
+    layer = ScaledEmbeddings(config, V)
+    ids = np.arange(20 * V).reshape(20, V) % V
+    calm = ops.convert_to_numpy(layer(ids, training=False))
+    np.testing.assert_array_equal(calm, ops.convert_to_numpy(layer(ids)))
+    left = ops.convert_to_numpy(layer(ids, training=True))
+    kept = left != 0
+    np.testing.assert_allclose(left[kept], 2 * calm[kept], rtol=1e-6)
+    assert abs(kept.mean() - 0.5) < 5 * 0.5 / np.sqrt(kept.size)
+
+
 @pytest.mark.parametrize(
     "layer", [SinusoidalPositions(), LearnedPositions(600)]
 )
