@@ -272,6 +272,35 @@ def test_a_row_that_sees_nothing_is_finite():
     assert np.isfinite(to_numpy(received)).all()
 
 
+@pytest.mark.parametrize(
+    "part", ["attention", "cross_attention", "feed_forward"]
+)
+def test_what_a_part_gives_is_dropped_in_training_alone(part):
+    """One part gives ones, all else zeros; the norm leaves what was kept."""
+    config = CONFIG.replace(
+        hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.0
+    )
+    block = DecoderBlock(config, cross_attention=True, norm_first=False)
+    block.build((None, None, D))
+    last = {
+        "attention": block.attention.output_projection,
+        "cross_attention": block.cross_attention.output_projection,
+        "feed_forward": block.feed_forward.contract,
+    }
+    for layer in last.values():
+        layer.kernel.assign(np.zeros(layer.kernel.shape))
+    last[part].bias.assign(np.ones(last[part].bias.shape))
+    hidden = np.zeros((9, 40, D), "float32")
+    source = block.cross_attention.read_source(draw(9, S, D))
+    calm, dropped = (
+        to_numpy(block(hidden, None, source, training=training)[0])
+        for training in (False, True)
+    )
+    assert (calm == 0).all()
+    kept = dropped > 0
+    assert abs(kept.mean() - 0.5) < 5 * 0.5 / np.sqrt(kept.size)
+
+
 def test_dropout_drops_in_training_only():
     block = DecoderBlock(
         CONFIG.replace(attention_probs_dropout_prob=0.5), True, False
