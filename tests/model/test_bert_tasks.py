@@ -170,6 +170,24 @@ def test_the_dropout_of_the_head():
         assert model.dropout.rate == rate
 
 
+@pytest.mark.parametrize("kind", [*LABELS, "BertForMultipleChoice"])
+def test_the_head_drops_in_training_alone(kind):
+    """The logits are values of what the head reads, which chance sets to 0."""
+    config = CONFIG.replace(
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        extra={"classifier_dropout": 0.5},
+    )
+    model, batch = getattr(bb, kind)(config), draw_batch(kind)
+    batch = {name: np.repeat(a, 30, axis=0) for name, a in batch.items()}
+    kernel = model.classifier.kernel
+    kernel.assign(np.eye(*kernel.shape))
+    calm, left = to_numpy([model(batch), model(batch, training=True)])
+    kept = left != 0
+    np.testing.assert_allclose(left[kept], 2 * calm[kept], rtol=1e-5)
+    assert abs(kept.mean() - 0.5) < 5 * 0.5 / np.sqrt(kept.size)
+
+
 # Property.
 
 
