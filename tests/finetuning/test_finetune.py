@@ -436,6 +436,15 @@ def test_the_rate_goes_up_in_a_line_then_down_to_zero():
     np.testing.assert_allclose(rates, [*up, *down, 0.0], rtol=1e-6, atol=1e-9)
 
 
+def test_decay_and_clipping_are_those_of_the_options():
+    model = make(CLASSIFIER)
+    task = finetuning.task_of(model)(model, opinions(), Settings())
+    options = FinetuningOptions(weight_decay=0.3, clip_norm=0.7)
+    task_runs.compile_model(model, task, {"learning_rate": 1.0}, options, 9)
+    assert model.optimizer.weight_decay == 0.3
+    assert model.optimizer.global_clipnorm == 0.7
+
+
 def test_lower_layers_have_lower_rates():
     model = make(CLASSIFIER, layers=2)
     assert task_runs.optimizer_of(model, 1.0) is AdamW

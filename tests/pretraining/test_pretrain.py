@@ -110,6 +110,34 @@ def finished(whole, tmp_path):
     return Path(shutil.copytree(whole[0], tmp_path / "finished"))
 
 
+# What a recipe means.
+
+
+def test_the_recipe_reaches_the_optimizer():
+    model = bb.BertForPreTraining(small_config())
+    recipe = PretrainingRecipe(
+        steps=10,
+        learning_rate=0.6,
+        warmup=0.3,
+        end=0.5,
+        weight_decay=0.3,
+        beta_2=0.98,
+        clip_norm=0.7,
+    )
+    pretraining.compile_for_pretraining(model, recipe)
+    optimizer, rates = model.optimizer, []
+    for step in range(11):
+        optimizer.iterations.assign(step)
+        rates.append(float(optimizer.learning_rate))
+    down = [0.3 + 0.3 * left / 8 for left in range(7, -1, -1)]
+    np.testing.assert_allclose(rates, [0.2, 0.4, 0.6, *down], rtol=1e-6)
+    assert optimizer.weight_decay == 0.3
+    assert optimizer.beta_2 == 0.98
+    assert optimizer.global_clipnorm == 0.7
+    assert set(model.loss) == {"mlm_logits", "nsp_logits"}
+    assert {loss.reduction for loss in model.loss.values()} == {"sum"}
+
+
 # A run and what it leaves.
 
 

@@ -210,6 +210,14 @@ def test_norms_and_biases_of_a_model_do_not_decay():
     assert decaying == {"kernel", "embeddings", "table"}
 
 
+def test_the_defaults_are_those_of_googles_code():
+    optimizer = make_optimizer(0.1)
+    assert optimizer.weight_decay == 0.01
+    assert (optimizer.beta_1, optimizer.beta_2) == (0.9, 0.999)
+    assert optimizer.epsilon == 1e-6
+    assert optimizer.global_clipnorm == 1.0
+
+
 def test_loss_scaling_is_on_demand():
     scaled = make_optimizer(0.1, scale_loss=True)
     assert isinstance(scaled, keras.optimizers.LossScaleOptimizer)

@@ -93,6 +93,27 @@ def whole(tmp_path_factory):
     return folder
 
 
+# What a recipe means.
+
+
+def test_the_recipe_reaches_the_optimizer():
+    model = Seq2SeqTransformer(small_config())
+    recipe = Recipe(
+        learning_rate=0.6, warmup_steps=4, clip_norm=0.7, label_smoothing=0.2
+    )
+    train.compile_for_translation(model, recipe)
+    optimizer, rates = model.optimizer, []
+    for step in (0, 1, 3, 15):
+        optimizer.iterations.assign(step)
+        rates.append(float(optimizer.learning_rate))
+    np.testing.assert_allclose(rates, [0.15, 0.3, 0.6, 0.3], rtol=1e-6)
+    assert (optimizer.beta_1, optimizer.beta_2) == (0.9, 0.98)
+    assert optimizer.epsilon == 1e-9
+    assert optimizer.weight_decay == 0.0
+    assert optimizer.global_clipnorm == 0.7
+    assert (model.loss.smoothing, model.loss.reduction) == (0.2, "sum")
+
+
 # What a run leaves.
 
 
