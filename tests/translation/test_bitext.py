@@ -108,6 +108,20 @@ def test_an_epoch_has_as_many_batches_whatever_the_seed():
     assert [numbers.tolist() for numbers, _, _ in again] == first
 
 
+def test_an_epoch_has_another_order_than_the_one_before():
+    rows = [[BOS, 5 + n, EOS] for n in range(30)]
+    bitext = Bitext(rows, rows)
+    count = count_steps(bitext, 24, 29)
+    endless = steps(bitext, 24, 29, seed=0)
+    orders = []
+    for _ in range(3):
+        epoch = [y[w > 0] for _, y, w in itertools.islice(endless, count)]
+        labels = [i for part in epoch for i in part.tolist() if i != EOS]
+        assert sorted(labels) == list(range(5, 35))
+        orders.append(tuple(labels))
+    assert len(set(orders)) == 3
+
+
 @pytest.mark.parametrize("done", [1, 9, 30])
 def test_a_run_goes_on_where_it_stood(done):
     rng = np.random.default_rng(0)
