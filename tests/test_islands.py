@@ -132,6 +132,16 @@ def test_in_16_bits_an_island_only_rounds(name):
 
 
 @tensorflow_only
+def test_the_norm_on_an_island_has_the_epsilon_that_is_asked_for():
+    arrays = draw(B, S, D), draw(D, seed=1), draw(D, seed=2)
+    received = islands.normalize(*arrays, epsilon=0.5)
+    expected = ops.layer_normalization(*arrays, -1, 0.5)
+    np.testing.assert_allclose(
+        *map(ops.convert_to_numpy, (received, expected)), rtol=1e-4, atol=2e-6
+    )
+
+
+@tensorflow_only
 def test_attention_on_islands_is_attention():
     query, key, value = (draw(B, 2, S, 4, seed=seed) for seed in range(3))
     mask = draw(B, 1, 1, S, seed=4) > -0.8

@@ -375,7 +375,7 @@ def test_embed_texts_keeps_the_order_and_ignores_padding(tiny):
 
 
 def test_embed_texts_takes_the_largest_of_the_real_tokens(tiny):
-    texts = ["fire", "a house on fire near the river"]
+    texts = ["a house on fire near the river", "fire"]
     tiny.tokenizer = bb.Tokenizer.train(texts, 40)
     together = tiny.embed_texts(texts, pooling="max")
     for text, vector in zip(texts, together, strict=True):
