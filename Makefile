@@ -59,7 +59,7 @@ COMPILE_FAST := XLA_FLAGS="--xla_backend_optimization_level=0 \
 
 # The book's own tests that import no backend.
 STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
-	tests/test_environment.py tests/book/test_data.py \
+	tests/test_environment.py tests/test_mutants.py tests/book/test_data.py \
 	tests/book/test_pairs.py tests/book/test_quotes.py \
 	tests/book/test_executed.py tests/book/test_badges.py \
 	tests/book/test_headings.py
@@ -77,7 +77,7 @@ PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loads
 
 .PHONY: help lab test test-all test-jax test-jax-models test-peers test-slow
 .PHONY: check notebooks quotes
-.PHONY: badges checksums bench python
+.PHONY: badges checksums mutants bench python
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 
 help: ## list these commands
@@ -136,6 +136,10 @@ badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
 
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
 	$(BOOK_ENV)/bin/python tools/book/checksums.py
+
+mutants: $(DEV_STAMP) ## plant faults, and see that a test finds each
+	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python tools/mutants.py \
+	--workers $(WORKERS)
 
 bench: $(PEERS_STAMP) ## run the benchmarks, one after the other
 	$(PEERS_ENV)/bin/python -m benchmarks.tokenizer

@@ -31,6 +31,7 @@ TARGETS = [
     "quotes",
     "badges",
     "checksums",
+    "mutants",
     "bench",
 ]
 PYTHONS = ["3.11", "3.12", "3.13"]
