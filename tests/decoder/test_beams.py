@@ -14,55 +14,23 @@ from bertbook.decoder.search import (
     search_beams,
 )
 from bertbook.runtime import compile_with
-from tests.decoder.test_sampling import Table
 from tests.helpers.models import to_numpy
+from tests.helpers.searches import (
+    END,
+    PAD,
+    Table,
+    beams_by_loops,
+    check_row,
+    log_softmax,
+)
 
 pytestmark = pytest.mark.usefixtures("plain_graphs")
 V, T = 7, 6
-END, PAD = 3, 0
 
 
 def draw_table(seed, scale=1.5):
     rng = np.random.default_rng(seed)
     return rng.normal(scale=scale, size=(T, V, V)).astype("float32")
-
-
-def log_softmax(logits):
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
-def beams_by_loops(next_logs, length, width, alpha, end=END):
-    """The definition, for one row: [(ids, score)], the best first.
-
-    `next_logs` gives the log-probability of every token after some ids.
-    """
-
-    def score(text):
-        return text[1] / ((5 + len(text[0])) / 6) ** alpha
-
-    going, ended = [([], 0.0)], []
-    for _ in range(length):
-        if len(ended) >= width:
-            break
-        longer = [
-            ([*ids, token], total + log)
-            for ids, total in going
-            for token, log in enumerate(next_logs(ids))
-        ]
-        longer.sort(key=lambda text: -text[1])
-        ended += [text for text in longer[:width] if text[0][-1] == end]
-        ended = sorted(ended, key=score, reverse=True)[:width]
-        going = [text for text in longer if text[0][-1] != end][:width]
-    going = sorted(going, key=score, reverse=True)
-    return [(text[0], score(text)) for text in (ended + going)[:width]]
-
-
-def check_row(ids, scores, expected):
-    """Compares what was found for a row with the definition."""
-    for row, score, (tokens, wanted) in zip(ids, scores, expected, strict=True):
-        assert row.tolist() == tokens + [PAD] * (len(row) - len(tokens))
-        assert score == pytest.approx(wanted, abs=1e-5)
 
 
 @lru_cache

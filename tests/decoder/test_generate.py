@@ -11,10 +11,10 @@ from bertbook.decoder.generate import beam_search, greedy, sample
 from bertbook.decoder.seq2seq import Seq2SeqTransformer
 from bertbook.runtime import keras, ops
 from bertbook.training.losses import classification_loss
-from tests.decoder.test_beams import beams_by_loops, check_row, log_softmax
 from tests.helpers import decoders
 from tests.helpers.decoders import BOS, EOS, PAD, B, S, causal_config
 from tests.helpers.models import to_numpy
+from tests.helpers.searches import beams_by_loops, check_row, log_softmax
 
 pytestmark = pytest.mark.usefixtures("plain_graphs")
 LENGTH = 6

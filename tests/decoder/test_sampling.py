@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from bertbook.decoder.search import candidates, draw, go_on, likeliest
-from bertbook.runtime import ops
 from tests.helpers.models import to_numpy
+from tests.helpers.searches import END, PAD, Table
 
 B, V = 3, 7
-END, PAD = 3, 0
 
 
 def draw_logits(seed=0):
@@ -27,25 +26,6 @@ def candidates_by_loops(logits, temperature, top_k, top_p):
             kept[token] = weight
         so_far += weight
     return {token: w / sum(kept.values()) for token, w in kept.items()}
-
-
-class Table:
-    """Stands in for `steps`: logits by the slot, or for all, and the token."""
-
-    def __init__(self, logits, first):
-        self.logits = ops.convert_to_tensor(logits, "float32")
-        self.first = first
-
-    def start(self, batch, room):
-        token = ops.convert_to_tensor(self.first, "int32")
-        return token, 0, ops.zeros((token.shape[0], room), "int32"), {}
-
-    def step(self, token, slot, history, given):
-        history = ops.slice_update(history, (0, slot), token[:, None])
-        table = self.logits  # (V, V), or one for each slot
-        if len(table.shape) == 3:
-            table = ops.take(table, slot, axis=0)
-        return ops.take(table, token, axis=0), history
 
 
 # Definition.

@@ -7,7 +7,11 @@ import safetensors.numpy
 
 from bertbook.model.encoder import BertEncoder
 from bertbook.runtime import ops
+from bertbook.weights.names import encoder_names
 from tests.reference import drawn
+
+GOOGLE_CONFIG = drawn.CONFIGS["gelu_new"]
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "fire"]
 
 
 def write_hugging_face(folder, config, prefix="", old_names=False, **more):
@@ -44,3 +48,32 @@ def largest_difference(first, second):
     """Returns the largest absolute difference of two arrays or lists."""
     pairs = zip(first, second, strict=True)
     return max(float(np.abs(a - b).max()) for a, b in pairs)
+
+
+def write_google(tf, folder, with_adam, **more):
+    """Writes drawn weights as a TensorFlow 1 checkpoint of Google's names."""
+    folder.mkdir()
+    stored = drawn.hugging_face_arrays(GOOGLE_CONFIG)
+    values = {"cls/predictions/output_bias": np.zeros(103, "float32")}
+    for names in encoder_names(GOOGLE_CONFIG.num_hidden_layers):
+        array = stored[names.hugging_face]
+        is_kernel = names.ours.endswith("kernel")
+        name = f"bert/{names.google}"
+        values[name] = array.T if is_kernel else array
+        if with_adam:
+            values[f"{name}/adam_m"] = values[f"{name}/adam_v"] = values[name]
+    values |= more
+    if with_adam:
+        values["global_step"] = np.int64(1)
+    graph = tf.Graph()
+    with graph.as_default(), tf.compat.v1.Session() as session:
+        for name, value in values.items():
+            tf.compat.v1.get_variable(
+                name, initializer=value, use_resource=False
+            )
+        session.run(tf.compat.v1.global_variables_initializer())
+        prefix = str(folder / "bert_model.ckpt")
+        tf.compat.v1.train.Saver().save(session, prefix)
+    config = {**GOOGLE_CONFIG.to_dict(), "hidden_act": "gelu_new"}
+    (folder / "bert_config.json").write_text(json.dumps(config))
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")

@@ -20,7 +20,12 @@ from bertbook.weights.names import (
     head_shapes,
 )
 from bertbook.weights.pretrained import named_tensors
-from tests.helpers.models import to_numpy, write_hugging_face, write_pretraining
+from tests.helpers.models import (
+    to_numpy,
+    write_google,
+    write_hugging_face,
+    write_pretraining,
+)
 from tests.reference import drawn
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -388,8 +393,6 @@ def test_a_bias_that_stands_in_the_decoder_alone(tmp_path):
 
 def test_google_heads_are_read(tmp_path):
     tf = pytest.importorskip("tensorflow", reason="needs TensorFlow")
-    from tests.weights.test_formats import write_google
-
     heads = drawn.head_arrays(CONFIG)
     more = {}
     for names in head_names():

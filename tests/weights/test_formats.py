@@ -11,18 +11,19 @@ import safetensors.numpy
 import bertbook as bb
 from bertbook.runtime import keras
 from bertbook.weights.formats import read_checkpoint
-from bertbook.weights.names import encoder_names, encoder_shapes
+from bertbook.weights.names import encoder_shapes
 from bertbook.weights.pretrained import named_tensors
 from tests.helpers.models import (
+    VOCABULARY,
     largest_difference,
     load_drawn,
     to_numpy,
+    write_google,
     write_hugging_face,
 )
 from tests.reference import drawn
 
 CONFIG = drawn.CONFIGS["gelu_new"]
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "fire"]
 WIDTH = CONFIG.hidden_size
 
 
@@ -152,35 +153,6 @@ def test_what_was_saved_into_a_google_folder_is_read_back(tmp_path):
     again = bb.BertEncoder.from_pretrained(folder)
     assert again.load_report.layout == "Hugging Face"
     np.testing.assert_array_equal(again.pooler.bias, encoder.pooler.bias)
-
-
-def write_google(tf, folder, with_adam, **more):
-    """Writes drawn weights as a TensorFlow 1 checkpoint of Google's names."""
-    folder.mkdir()
-    stored = drawn.hugging_face_arrays(CONFIG)
-    values = {"cls/predictions/output_bias": np.zeros(103, "float32")}
-    for names in encoder_names(CONFIG.num_hidden_layers):
-        array = stored[names.hugging_face]
-        is_kernel = names.ours.endswith("kernel")
-        name = f"bert/{names.google}"
-        values[name] = array.T if is_kernel else array
-        if with_adam:
-            values[f"{name}/adam_m"] = values[f"{name}/adam_v"] = values[name]
-    values |= more
-    if with_adam:
-        values["global_step"] = np.int64(1)
-    graph = tf.Graph()
-    with graph.as_default(), tf.compat.v1.Session() as session:
-        for name, value in values.items():
-            tf.compat.v1.get_variable(
-                name, initializer=value, use_resource=False
-            )
-        session.run(tf.compat.v1.global_variables_initializer())
-        prefix = str(folder / "bert_model.ckpt")
-        tf.compat.v1.train.Saver().save(session, prefix)
-    config = {**CONFIG.to_dict(), "hidden_act": "gelu_new"}
-    (folder / "bert_config.json").write_text(json.dumps(config))
-    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
 
 
 def test_keras_hub_backbone_and_preset_folder(tmp_path):
