@@ -18,7 +18,7 @@ from typing import NamedTuple
 BACKENDS = ("tensorflow", "jax")
 COMPILE = True  # with XLA; JAX always does
 COMPILATIONS = ("xla", "islands")
-# Instructions that multiply bfloat16 faster than float32: their name, Linux'
+# Instructions that multiply bfloat16 faster than float32: their name, Linux's
 # flag, on whose processors, and what names the sets of oneDNN that have them.
 INTEL, AMD = "GenuineIntel", "AuthenticAMD"
 FAST_PRODUCTS = (
@@ -248,8 +248,8 @@ def _what_hinders_islands(dtype: str) -> str | None:
 def _fast_instructions() -> str | None:
     """Returns what oneDNN multiplies bfloat16 with, where it is faster.
 
-    AMX is several times as fast as float32. AVX512-BF16 is twice as fast on
-    AMD's processors; on Intel's, whose float32 units are wider, it is not.
+    AMX is several times as fast as float32. AVX512-BF16 is faster than float32
+    on AMD's processors and slower on Intel's.
     ONEDNN_MAX_CPU_ISA may name a smaller set of instructions, and
     TF_ENABLE_ONEDNN_OPTS=0 turns oneDNN off.
     """

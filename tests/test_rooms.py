@@ -1,6 +1,7 @@
 """The package has rooms, and a room imports only from those above it."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,24 @@ def test_every_room_says_what_it_is_for():
         tree = ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
         assert ast.get_docstring(tree), room
         assert len(tree.body) == 1, f"{room}/__init__.py does work"
+
+
+def test_the_page_of_the_architecture_names_files_that_are_there():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", page))
+    assert len(named) > 90
+    places = PACKAGE, PACKAGE.parent
+    missing = [n for n in named if not any((p / n).is_file() for p in places)]
+    assert missing == []
+
+
+def test_a_room_and_the_page_name_the_same_first_file():
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
+    for room in ROOMS[1:]:
+        first = re.search(rf"\| `{room}/` \| .* \| `{room}/(\w+)\.py` \|", page)
+        assert first, room
+        face = (PACKAGE / room / "__init__.py").read_text("utf-8")
+        assert f"Read `{first[1]}` first" in face
 
 
 def test_imports_only_point_up_the_list():

@@ -1,4 +1,4 @@
 """Ids to arrays: padding, length buckets, packing, feeding a training loop.
 
-Read `rows` first, then `batching`.
+Read `ragged` first, then `batching`.
 """

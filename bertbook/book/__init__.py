@@ -1,1 +1,4 @@
-"""What only the book needs: errata, notation, references."""
+"""What only the book needs: errata, notation, references.
+
+Read `references` first.
+"""

@@ -1,4 +1,4 @@
 """The other half of the Transformer: GPT, the encoder-decoder, generation.
 
-Read `blocks` first, then `causal_lm`.
+Read `causal_lm` first, then `blocks`.
 """

@@ -1,4 +1,4 @@
-"""Parity plots: how far two programs that should agree are apart."""
+"""Parity plots: how far apart two programs are that should agree."""
 
 import math
 

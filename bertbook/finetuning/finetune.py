@@ -28,7 +28,6 @@ from bertbook.tasks.text_tasks import Choices, Texts
 from bertbook.tasks.word_tasks import Questions, Tags
 from bertbook.training.run import check_record, hash_columns
 
-RECORD = "run.json"
 # Keys of a config that say nothing about what a run computes.
 NOT_RECORDED = (
     "_name_or_path",

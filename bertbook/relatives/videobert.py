@@ -15,7 +15,7 @@ from bertbook.checks import is_integer
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
 
-ROUNDS = 50  # k-means has settled long before.
+ROUNDS = 50  # the most rounds of k-means
 
 
 def add_tokens(tokenizer, tokens):

@@ -1,4 +1,4 @@
 """The data side of the tasks: columns to examples, outputs to answers.
 
-Read `base` first, then `text_tasks`.
+Read `text_tasks` first, then `base`.
 """

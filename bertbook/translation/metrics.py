@@ -3,8 +3,8 @@
 Both compare a whole set, not a sentence. BLEU counts runs of one to four words
 that a reference holds too, chrF runs of one to six characters.
 
-sacrebleu computes both, with its defaults, so that figures
-can be compared with those of others.
+Both come from sacrebleu with its defaults, so that figures can be compared with
+those of others.
 """
 
 import itertools
