@@ -491,14 +491,18 @@ def main():
         write_for_chapter()
 
 
-def write_for_chapter():
-    """Writes all that is there into one file, in the order of `RUNS`."""
-    found = {
+def list_for_chapter():
+    """Returns all runs that are kept, in the order of `RUNS`."""
+    return {
         name: json.loads(path.read_text(encoding="utf-8"))
         for name in RUNS
         if (path := KEPT / f"{name}.json").is_file()
     }
-    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_for_chapter():
+    """Writes all runs that are kept into one file."""
+    text = json.dumps(list_for_chapter(), indent=1, ensure_ascii=False) + "\n"
     FOR_CHAPTER.write_text(text, encoding="utf-8")
 
 

@@ -12,17 +12,16 @@ import csv
 import json
 import platform
 import sys
-import textwrap
 from pathlib import Path
 
 import bertbook as bb
+import cards
 from bertbook.pretraining import evaluation
 from bertbook.pretraining.corpus import Corpus, vocabulary_hash
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
 from bertbook.runtime import keras
 
-MODELS = Path(__file__).resolve().parents[2] / "data" / "models"
 SHARD_BYTES = 16 * 2**20
 JOBS = ("captain", "doctor", "king", "nurse", "servant", "teacher")
 
@@ -30,7 +29,7 @@ JOBS = ("captain", "doctor", "king", "nurse", "servant", "teacher")
 def main():
     """Ships a model."""
     out = Path(sys.argv[1])
-    target = MODELS / (sys.argv[2] if len(sys.argv) > 2 else "mini")
+    target = cards.MODELS / (sys.argv[2] if len(sys.argv) > 2 else "mini")
     tokenizer = bb.Tokenizer.from_pretrained(target)
     runs = sorted(out.glob("run_*"))
     model = bb.BertForPreTraining.from_pretrained(runs[-1])
@@ -42,15 +41,40 @@ def main():
     shipped.tokenizer = tokenizer
     shipped.save_pretrained(target, "float16", SHARD_BYTES)
     write_log(runs, target / "log.csv")
-    facts = json.loads((out / "corpus" / "corpus.json").read_text("utf-8"))
-    corpus = Corpus(out / "corpus", facts)
-    found = measure(corpus, tokenizer, target)
-    text = json.dumps(found, indent=2) + "\n"
-    (target / "scores.json").write_text(text, encoding="utf-8")
-    records = [read_record(run) for run in runs]
-    card = write_card(target, records, corpus.record, found, probe(target))
-    (target / "README.md").write_text(card, encoding="utf-8")
-    print(text)
+    record = json.loads((out / "corpus" / "corpus.json").read_text("utf-8"))
+    corpus = Corpus(out / "corpus", record)
+    facts = measure(corpus, tokenizer, target) | {
+        "corpus": {
+            name: corpus.record[name]
+            for name in ("tokens", "documents", "held_out")
+        },
+        "training": describe([read_record(run) for run in runs]),
+        "percent_she": probe(target),
+        "machine": machine(),
+    }
+    cards.keep(target, facts, write_card(target, facts))
+
+
+def describe(records):
+    """Returns what the card says of the runs, of which the last is typical."""
+    recipe, examples = records[-1]["recipe"], records[-1]["examples"]
+    return {
+        "runs": [
+            {
+                "steps": record["recipe"]["steps"],
+                "learning_rate": record["recipe"]["learning_rate"],
+                "warmup": record["recipe"]["warmup"],
+                "end": record["recipe"].get("end", 0.0),
+            }
+            for record in records
+        ],
+        "batch_size": recipe["batch_size"],
+        "max_length": examples["max_length"],
+        "mask_rate": examples["masking"]["rate"],
+        "weight_decay": recipe["weight_decay"],
+        "clip_norm": recipe["clip_norm"],
+        "dtype": recipe["dtype"],
+    }
 
 
 def read_record(run):
@@ -66,8 +90,8 @@ def write_log(runs, path):
         rows_a_step = record["recipe"]["batch_size"]
         a_step = rows_a_step * record["examples"]["max_length"]
         with open(run / "log.csv", newline="", encoding="utf-8") as file:
-            found = list(csv.DictReader(file))
-        for row in found:
+            log = list(csv.DictReader(file))
+        for row in log:
             row.pop("tokens_per_second")
             step = int(row.pop("step"))
             place = {
@@ -99,22 +123,22 @@ def measure(corpus, tokenizer, folder):
     unigrams = evaluation.count_unigrams(corpus, len(tokenizer))
     bigrams = evaluation.count_bigrams(corpus, len(tokenizer))
     model = bb.BertForPreTraining.from_pretrained(folder)
-    found = {
+    scores = {
         "unigram": evaluation.score_unigrams(unigrams, examples),
         "bigram": evaluation.score_bigrams(bigrams, unigrams, examples),
         "mini": evaluation.score_pretraining(model, examples),
     }
-    for row in found.values():
+    for row in scores.values():
         row["mlm_bits_per_character"] = evaluation.bits_per_character(
             row["mlm_loss"], examples, tokenizer
         )
     labels = examples["next_sentence_labels"]
-    found["held_out"] = {
+    scores["held_out"] = {
         "examples": len(labels),
         "hidden_tokens": int(examples["masked_lm_weights"].sum()),
         "share_of_random_next": float(labels.mean()),
     }
-    return found
+    return scores
 
 
 def probe(folder):
@@ -128,31 +152,33 @@ def probe(folder):
     return percent
 
 
-def write_card(folder, records, corpus, found, percent):
+def write_card(folder, facts):
     """Returns the text of the card."""
     config = bb.BertConfig.from_json(folder / "config.json")
-    recipes = [record["recipe"] for record in records]
-    recipe, examples = recipes[-1], records[-1]["examples"]
-    steps = sum(r["steps"] for r in recipes)
-    tokens = steps * recipe["batch_size"] * examples["max_length"] / 1e6
+    corpus, training = facts["corpus"], facts["training"]
+    steps = sum(run["steps"] for run in training["runs"])
+    tokens = steps * training["batch_size"] * training["max_length"] / 1e6
     rates = "; ".join(
-        f"{r['steps']:,} steps with a peak of {r['learning_rate']} after a "
-        f"warm-up over {r['warmup']:.0%} of them, then in a line down to "
-        f"{r.get('end', 0.0):.0%} of it"
-        for r in recipes
+        f"{run['steps']:,} steps with a peak of {run['learning_rate']} after a "
+        f"warm-up over {run['warmup']:.0%} of them, then in a line down to "
+        f"{run['end']:.0%} of it"
+        for run in training["runs"]
     )
     rows = [
         f"| {label} | {row['mlm_loss']:.2f} | "
         f"{row['mlm_bits_per_character']:.2f} | {row['mlm_accuracy']:.1%} | "
         + (f"{row['nsp_accuracy']:.1%} |" if "nsp_accuracy" in row else "|")
         for label, row in (
-            ("counting pieces", found["unigram"]),
-            ("counting pairs of pieces", found["bigram"]),
-            (folder.name, found["mini"]),
+            ("counting pieces", facts["unigram"]),
+            ("counting pairs of pieces", facts["bigram"]),
+            (folder.name, facts["mini"]),
         )
     ]
-    held_out = found["held_out"]
+    held_out = facts["held_out"]
+    random_next = held_out["share_of_random_next"]
+    chance = max(random_next, 1 - random_next)
     paragraphs = [
+        f"# {folder.name}",
         f"A plain BERT: {config.num_hidden_layers} layers of width "
         f"{config.hidden_size}, {config.num_attention_heads} heads, up to "
         f"{config.max_position_embeddings} tokens, {config.vocab_size:,} "
@@ -169,30 +195,31 @@ def write_card(folder, records, corpus, found, percent):
         f"{corpus['held_out']:.0%} of the documents were held out before "
         "anything else. No text is passed on here.",
         "## Recipe",
-        f"{steps:,} steps of {recipe['batch_size']} rows of "
-        f"{examples['max_length']} tokens, {tokens:.0f} million tokens in "
+        f"{steps:,} steps of {training['batch_size']} rows of "
+        f"{training['max_length']} tokens, {tokens:.0f} million tokens in "
         "all, both tasks of the paper from the start. "
-        f"{examples['masking']['rate']:.0%} of the tokens hidden, drawn anew "
-        f"each epoch. AdamW: {rates}. Decay {recipe['weight_decay']}, "
-        f"gradients clipped at {recipe['clip_norm']}, no dropout, "
-        f"{recipe['dtype']}. At the start the heads look at the tokens beside "
-        "them (`bertbook.pretraining.attention_init.look_at_neighbors`); every "
+        f"{training['mask_rate']:.0%} of the tokens hidden, drawn anew "
+        f"each epoch. AdamW: {rates}. Decay {training['weight_decay']}, "
+        f"gradients clipped at {training['clip_norm']}, no dropout, "
+        f"{training['dtype']}. At the start the heads look at the tokens "
+        "beside them "
+        "(`bertbook.pretraining.attention_init.look_at_neighbors`); every "
         "weight is trained. `tools/models/train_mini.py` is the whole recipe, "
         "`log.csv` the curve. "
-        f"Machine: {machine()}.",
+        f"Machine: {facts['machine']}.",
         "## Figures",
         f"{held_out['examples']:,} pairs from held-out documents, "
         f"{held_out['hidden_tokens']:,} hidden tokens (15 %). Nats and bits "
         "count the hidden tokens; a piece that begins a word counts a space.",
-    ]
-    table = [
-        "| guess | nats a token | bits a character | right | next sentence |",
-        "|---|---|---|---|---|",
-        *rows,
-    ]
-    limits = [
-        "Chance in the last column is "
-        f"{max(1 - held_out['share_of_random_next'], held_out['share_of_random_next']):.1%}.",  # noqa: E501
+        "\n".join(
+            [
+                "| guess | nats a token | bits a character | right "
+                "| next sentence |",
+                "|---|---|---|---|---|",
+                *rows,
+            ]
+        ),
+        f"Chance in the last column is {chance:.1%}.",
         "## Limits",
         "It is small, and it has read old novels, textbooks, speeches and "
         "some encyclopedia. It knows no news, no chat, hardly another "
@@ -200,24 +227,13 @@ def write_card(folder, records, corpus, found, percent):
         "took for granted, it has learned as a fact about words. One probe: "
         "in `The ... said that [MASK] was tired.`, the percent that go to "
         "`she`, of `he` and `she` together:",
-        ", ".join(f"{job} {p}" for job, p in percent.items()) + ".",
+        ", ".join(f"{job} {p}" for job, p in facts["percent_she"].items())
+        + ".",
         "Do not let it decide about people. It is made for learning how such "
         "models work and as a start for small tasks.",
         "License: Apache 2.0.",
     ]
-    wrapped = [
-        block
-        if block.startswith("#")
-        else textwrap.fill(block, 79, break_on_hyphens=False)
-        for block in (f"# {folder.name}", *paragraphs)
-    ]
-    ends = [
-        block
-        if block.startswith("#")
-        else textwrap.fill(block, 79, break_on_hyphens=False)
-        for block in limits
-    ]
-    return "\n\n".join([*wrapped, "\n".join(table), *ends]) + "\n"
+    return cards.join(paragraphs)
 
 
 def machine():

@@ -13,20 +13,20 @@ import lzma
 import os
 import shutil
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 import numpy as np
 
 import bertbook as bb
+import cards
 from bertbook.batches.ragged import draw_batches
 from bertbook.runtime import keras
 from bertbook.tasks import metrics
 from bertbook.text.sentences import split_sentences
 from bertbook.training.optimizers import WarmupLinearDecay, make_optimizer
 
-TARGET = Path(__file__).resolve().parents[2] / "data/models/mini-sentences"
+TARGET = cards.MODELS / "mini-sentences"
 PARTS = {"novels": 14_000, "textbooks": 14_000, "speeches": 6_000}
 WORDS = range(5, 29)  # in a sentence that is taken from the corpus
 LENGTH = 64
@@ -155,19 +155,15 @@ def ship(out, teacher):
     model = bb.BertEncoder.from_pretrained(out / "model")
     model.save_pretrained(TARGET, "float16")
     shutil.copy(out / "log.csv", TARGET / "log.csv")
-    found = {
+    facts = {
         "stsb_spearman": {
             "mini": compare(bb.BertEncoder.from_pretrained("mini")),
             "mini-sentences": compare(bb.BertEncoder.from_pretrained(TARGET)),
             "teacher": compare(bb.BertEncoder.from_pretrained(teacher)),
-        }
+        },
+        "training": json.loads((out / "recipe.json").read_text("utf-8")),
     }
-    text = json.dumps(found, indent=2) + "\n"
-    (TARGET / "scores.json").write_text(text, encoding="utf-8")
-    facts = json.loads((out / "recipe.json").read_text(encoding="utf-8"))
-    card = write_card(facts, found["stsb_spearman"])
-    (TARGET / "README.md").write_text(card, encoding="utf-8")
-    print(text)
+    cards.keep(TARGET, facts, write_card(facts))
 
 
 def compare(encoder):
@@ -185,8 +181,9 @@ def compare(encoder):
     return round(metrics.spearman(pairs["label"], (one * two).sum(axis=1)), 4)
 
 
-def write_card(facts, spearman):
+def write_card(facts):
     """Returns the text of the card."""
+    training, spearman = facts["training"], facts["stsb_spearman"]
     paragraphs = [
         "# mini-sentences",
         "`mini`, trained further so that its vector of a sentence points "
@@ -200,16 +197,16 @@ def write_card(facts, spearman):
         "the mean over all sentences, at length 1. What it has read reaches "
         "this model through those vectors only.",
         "## Sentences",
-        f"{facts['sentences']:,} English sentences, without labels: those of "
-        "the English and Spanish pairs of Tatoeba (CC BY 2.0), and 34,000 of "
-        "the corpus of `mini` (college textbooks of OpenStax, CC BY 4.0; "
+        f"{training['sentences']:,} English sentences, without labels: those "
+        "of the English and Spanish pairs of Tatoeba (CC BY 2.0), and 34,000 "
+        "of the corpus of `mini` (college textbooks of OpenStax, CC BY 4.0; "
         "speeches of American presidents; old British novels). No text is "
         "passed on here.",
         "## Recipe",
-        f"{facts['epochs']} epochs, {facts['steps']:,} steps of "
-        f"{facts['batch_size']} sentences, AdamW with a peak of "
-        f"{facts['learning_rate']:g} after a warm-up over "
-        f"{facts['warmup']:.0%} of the steps, then in a line down to 0. A "
+        f"{training['epochs']} epochs, {training['steps']:,} steps of "
+        f"{training['batch_size']} sentences, AdamW with a peak of "
+        f"{training['learning_rate']:g} after a warm-up over "
+        f"{training['warmup']:.0%} of the steps, then in a line down to 0. A "
         "matrix takes the pooled vector of [CLS] to the 384 numbers of the "
         "teacher, and is thrown away at the end; the loss is 1 less the "
         "cosine. `tools/models/train_sentences.py` is the whole recipe, "
@@ -225,11 +222,7 @@ def write_card(facts, spearman):
         "of the teacher are its limits, too.",
         "License: Apache 2.0.",
     ]
-    blocks = [
-        text if text.startswith("#") else textwrap.fill(text, 79)
-        for text in paragraphs
-    ]
-    return "\n\n".join(blocks) + "\n"
+    return cards.join(paragraphs)
 
 
 if __name__ == "__main__":

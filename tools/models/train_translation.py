@@ -9,12 +9,11 @@ figures on the test set, and its card.
 """
 
 import csv
-import json
 import sys
-import textwrap
 from pathlib import Path
 
 import bertbook as bb
+import cards
 from bertbook.translation.train import (
     SMALL,
     Recipe,
@@ -23,7 +22,7 @@ from bertbook.translation.train import (
 )
 from bertbook.translation.translate import columns_of, score, translate
 
-TARGET = Path(__file__).resolve().parents[2] / "data" / "models" / "en-es"
+TARGET = cards.MODELS / "en-es"
 RECIPE = Recipe(
     steps=100_000,
     minutes=38,
@@ -55,17 +54,13 @@ def main():
     model = train_translation(train, out, RECIPE, dev, SMALL, False, REPORTING)
     model.save_pretrained(TARGET, "float16")
     log = write_log(out / "log.csv", TARGET / "log.csv")
-    found = measure(dev, test) | {
+    facts = measure(dev, test) | {
         "train_pairs": len(columns_of(train)[0]),
         "steps": int(log[-1]["step"]),
         "epochs": float(log[-1]["epoch"]),
         "minutes": round(float(log[-1]["seconds"]) / 60, 1),
     }
-    text = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-    (TARGET / "scores.json").write_text(text, encoding="utf-8")
-    card = write_card(found, bb.Seq2SeqConfig.from_json(TARGET / "config.json"))
-    (TARGET / "README.md").write_text(card, encoding="utf-8")
-    print(text)
+    cards.keep(TARGET, facts, write_card(facts))
 
 
 def write_log(source, target):
@@ -85,14 +80,14 @@ def write_log(source, target):
 def measure(dev, test):
     """Returns scores of the file that ships, and translations of samples."""
     model = bb.Seq2SeqTransformer.from_pretrained(TARGET)
-    found = {
+    scores = {
         "test_pairs": len(columns_of(test)[0]),
         "test": rounded(score(model, test)),
         "test_greedy": rounded(score(model, test, search="greedy")),
         "dev": rounded(score(model, dev)),
     }
     written = translate(model, SAMPLES)
-    return found | {"samples": dict(zip(SAMPLES, written, strict=True))}
+    return scores | {"samples": dict(zip(SAMPLES, written, strict=True))}
 
 
 def rounded(scores):
@@ -103,11 +98,12 @@ def rounded(scores):
     }
 
 
-def write_card(found, config):
+def write_card(facts):
     """Returns the text of the card."""
-    test, greedy = found["test"], found["test_greedy"]
+    config = bb.Seq2SeqConfig.from_json(TARGET / "config.json")
+    test, greedy = facts["test"], facts["test_greedy"]
     samples = [
-        f"- {text}\n  {written}" for text, written in found["samples"].items()
+        f"- {text}\n  {written}" for text, written in facts["samples"].items()
     ]
     paragraphs = [
         "# en-es",
@@ -120,13 +116,13 @@ def write_card(found, config):
         "float16. `bertbook.translate` and `python -m bertbook translate` "
         "run it.",
         "## Data",
-        f"{found['train_pairs']:,} pairs of the English and Spanish sentences "
+        f"{facts['train_pairs']:,} pairs of the English and Spanish sentences "
         "of Tatoeba (CC BY 2.0, www.manythings.org/anki and tatoeba.org), "
         "most of them short, everyday sentences. Both vocabularies were "
         "trained on them. No text is passed on here.",
         "## Recipe",
-        f"{found['minutes']:.0f} minutes, {found['steps']:,} steps of "
-        f"{RECIPE.batch_tokens:,} tokens a side, {found['epochs']:.1f} "
+        f"{facts['minutes']:.0f} minutes, {facts['steps']:,} steps of "
+        f"{RECIPE.batch_tokens:,} tokens a side, {facts['epochs']:.1f} "
         f"epochs. Adam with a peak of {RECIPE.learning_rate:g} after "
         f"{RECIPE.warmup_steps:,} steps, then down by the root of the step; "
         f"dropout {config.hidden_dropout_prob:g}, labels smoothed by "
@@ -137,7 +133,7 @@ def write_card(found, config):
         "the loss, with BLEU and chrF of 300 pairs of the development set, "
         "translated greedily.",
         "## Figures",
-        f"On the test set, {found['test_pairs']:,} pairs, from the file that "
+        f"On the test set, {facts['test_pairs']:,} pairs, from the file that "
         f"ships: BLEU {test['bleu']:.1f}, chrF {test['chrf']:.1f} with a beam "
         f"of 4; BLEU {greedy['bleu']:.1f}, chrF {greedy['chrf']:.1f} greedily "
         f"({test['signatures']['bleu']}).",
@@ -151,11 +147,7 @@ def write_card(found, config):
         "who is a nurse and who a doctor, it took over.",
         "License: Apache 2.0.",
     ]
-    blocks = [
-        text if text.startswith(("#", "-")) else textwrap.fill(text, 79)
-        for text in paragraphs
-    ]
-    return "\n\n".join(blocks) + "\n"
+    return cards.join(paragraphs)
 
 
 if __name__ == "__main__":

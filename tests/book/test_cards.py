@@ -1,0 +1,104 @@
+"""Cards and result pages say what the facts and logs beside them say."""
+
+import csv
+import importlib
+import json
+
+import pytest
+
+import book
+import cards
+
+# The tool that writes each card, and what it takes before the facts.
+WRITERS = {
+    "mini": ("ship_model", [cards.MODELS / "mini"]),
+    "mini-qnli": ("train_tasks", ["mini-qnli"]),
+    "mini-squad": ("train_tasks", ["mini-squad"]),
+    "mini-sentences": ("train_sentences", []),
+    "en-es": ("train_translation", []),
+}
+
+
+def read_log(name):
+    path = cards.MODELS / name / "log.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_model_that_ships_is_here():
+    folders = {path.name for path in cards.MODELS.iterdir() if path.is_dir()}
+    assert folders == set(WRITERS)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_card_is_what_its_facts_give(name):
+    module, first = WRITERS[name]
+    tool = importlib.import_module(module)
+    facts = cards.read_facts(cards.MODELS / name)
+    card = (cards.MODELS / name / "README.md").read_text("utf-8")
+    assert tool.write_card(*first, facts) == card
+
+
+def test_the_facts_of_mini_are_those_of_its_log_and_its_corpus():
+    training = cards.read_facts(cards.MODELS / "mini")["training"]
+    log = read_log("mini")
+    ends = {int(row["run"]): int(row["step"]) for row in log}
+    steps = [run["steps"] for run in training["runs"]]
+    assert list(ends.values()) == [
+        sum(steps[: n + 1]) for n in range(len(ends))
+    ]
+    tokens = sum(steps) * training["batch_size"] * training["max_length"]
+    assert int(log[-1]["tokens"]) == tokens
+    path = book.ROOT / "benchmarks" / "results" / "examples.json"
+    measured = json.loads(path.read_text("utf-8"))["results"]["one pass"]
+    corpus = cards.read_facts(cards.MODELS / "mini")["corpus"]
+    assert measured["tokens"] == corpus["tokens"]
+    assert measured["documents"] == corpus["documents"]
+
+
+def test_the_probe_of_mini_gives_the_numbers_of_its_card():
+    tool = importlib.import_module("ship_model")
+    facts = cards.read_facts(cards.MODELS / "mini")
+    assert tool.probe(cards.MODELS / "mini") == facts["percent_she"]
+
+
+def test_the_facts_of_the_translator_are_those_of_its_log():
+    facts, last = (
+        cards.read_facts(cards.MODELS / "en-es"),
+        read_log("en-es")[-1],
+    )
+    assert int(last["step"]) == facts["steps"]
+    assert float(last["epoch"]) == facts["epochs"]
+    assert round(float(last["seconds"]) / 60, 1) == facts["minutes"]
+
+
+@pytest.mark.parametrize("name", ["mini-qnli", "mini-sentences"])
+def test_a_log_ends_less_than_a_line_before_the_last_step(name):
+    facts, log = cards.read_facts(cards.MODELS / name), read_log(name)
+    if name == "mini-qnli":
+        steps = facts["train_rows"] // 32
+    else:
+        steps = facts["training"]["steps"]
+    distance = int(log[1]["step"]) - int(log[0]["step"])
+    assert 0 <= steps - int(log[-1]["step"]) < distance
+
+
+def test_the_page_of_results_is_what_the_runs_give():
+    results = importlib.import_module("experiments.results")
+    assert len(list(results.KEPT.glob("*.json"))) > 300
+    assert results.write_page() == results.PAGE.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("module", "runs", "page"),
+    [
+        ("results", "list_for_chapters", "FOR_CHAPTERS"),
+        ("variants", "list_for_chapter", "FOR_CHAPTER"),
+    ],
+)
+def test_what_chapters_read_is_what_the_runs_give(module, runs, page):
+    experiment = importlib.import_module(f"experiments.{module}")
+    text = getattr(experiment, page).read_text("utf-8")
+    kept = getattr(experiment, runs)()
+    assert kept
+    assert json.loads(text) == kept
