@@ -1,41 +1,63 @@
-"""Every section and test that docs/coverage.md names exists."""
+"""Every row of docs/coverage.md points to assertions that exist."""
 
 import re
-from pathlib import Path
+from collections import Counter
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-COVERAGE = ROOT / "docs" / "coverage.md"
-ROW = re.compile(r"^\| (C\d{3}) \| (.+?) \| (.+) \|$", re.MULTILINE)
-ROWS = ROW.findall(COVERAGE.read_text("utf-8"))
-SECTION = re.compile(r"`(\d\d_\w+)`: (.*)")
-# The rows that the parts so far and the house take.
-NUMBERS = range(1, 192)
-TAKEN = [f"C{i:03}" for i in NUMBERS]
+import coverage_page
 
-
-def headings(chapter):
-    text = (ROOT / "notebooks" / "text" / f"{chapter}.md").read_text("utf-8")
-    return re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-
-
-def exists(place):
-    section = SECTION.fullmatch(place)
-    if section:
-        return section[2] in headings(section[1])
-    path, _, name = place.strip("`").partition("::")
-    if "/" not in path:
-        return True  # words: a later part, or a command
-    file = ROOT / path
-    return file.is_file() and f"def {name}" in file.read_text("utf-8") + "def "
+TEXT = coverage_page.PAGE.read_text("utf-8")
+ROWS = coverage_page.rows(TEXT)
 
 
 def test_every_row_stands_once_and_in_order():
-    assert [row[0] for row in ROWS] == TAKEN
+    assert [row.id for row in ROWS] == [f"C{i:03}" for i in range(1, 192)]
+    assert len(re.findall(r"^\| C", TEXT, re.MULTILINE)) == len(ROWS)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-def test_what_holds_a_row_exists(row):
-    for place in row[2].split("; "):
-        assert exists(place), f"{row[0]}: {place} does not exist"
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_something_fails_where_a_row_stops_being_true(row):
+    if row.verdict.startswith("not: "):
+        assert row.places == (coverage_page.NOWHERE,)
+        return
+    faults = {place: coverage_page.fault(place) for place in row.places}
+    assert not any(faults.values()), faults
+
+
+def test_a_row_that_is_partly_held_says_what_is_missing():
+    verdicts = Counter(row.verdict.partition(":")[0] for row in ROWS)
+    assert verdicts.keys() <= {"fully", "partly", "not"}
+    assert verdicts["fully"] > 140
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("`tests/text/nowhere.py::test_x`", "does not exist"),
+        ("`tests/text/test_merges.py::test_x`", "has no test test_x"),
+        ("`tests/conftest.py::seeds`", "seeds asserts nothing"),
+        ("`99_nothing`: Pairs (`x == 1`)", "there is no chapter 99_nothing"),
+        ("`10_tokens`: Nowhere (`x == 1`)", "has no heading 'Nowhere'"),
+        ("`10_tokens`: Pairs (`never == 1`)", "no assertion there holds"),
+        ("Makefile: make test", "names neither"),
+        ("`10_tokens`: Pairs", "names neither"),
+    ],
+)
+def test_a_place_where_nothing_would_fail_is_told(place, reason):
+    assert reason in coverage_page.fault(place)
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("x = 1", []),
+        ("%time x\nassert x == 1, 'no'", ["x == 1"]),
+        ("for i in y:\n    assert (i ==\n        2)", ["i == 2"]),
+        ("np.testing.assert_allclose(a, b)",
+         ["np.testing.assert_allclose(a, b)"]),
+        ("print('assert')", []),
+    ],
+)  # fmt: skip
+def test_assertions_of_a_cell(source, lines):
+    assert coverage_page.assertions(source) == lines
