@@ -102,6 +102,8 @@ def load_keras():
     """
     backend = choose_backend()
     if "keras" in sys.modules:
+        if backend == "tensorflow":
+            end_data_sets_at_once()
         return sys.modules["keras"]
     os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -109,7 +111,38 @@ def load_keras():
         import keras
 
         _wake_device()
+        if backend == "tensorflow":
+            end_data_sets_at_once()
     return keras
+
+
+@functools.cache
+def end_data_sets_at_once() -> None:
+    """Spares `fit`, `evaluate` and `predict` a wait of up to a minute.
+
+    Keras on TensorFlow makes a `tf.data.Dataset` of arrays and generators. When
+    its iterator goes, at the end of every epoch, TensorFlow 2.21 waits for the
+    thread that tunes it, which sleeps for as long again as the iterator has
+    lived, a minute at most. Slicing arrays and asking a generator leave nothing
+    to tune, so their data sets do without. One that you pass yourself keeps its
+    own options.
+    """
+    import tensorflow as tf
+    from keras.src.backend.tensorflow.trainer import TFEpochIterator
+    from keras.src.trainers.data_adapters import TFDatasetAdapter
+
+    untuned = tf.data.Options()
+    untuned.autotune.enabled = False
+    get_iterator = TFEpochIterator._get_iterator
+
+    def get_untuned(self):
+        data = get_iterator(self)
+        is_own = isinstance(self.data_adapter, TFDatasetAdapter)
+        if is_own or not isinstance(data, tf.data.Dataset):
+            return data
+        return data.with_options(untuned)
+
+    TFEpochIterator._get_iterator = get_untuned
 
 
 @contextmanager

@@ -256,3 +256,23 @@ def test_jax_is_always_compiled():
     on_jax = runtime.keras.backend.backend() == "jax"
     assert runtime.may_compile(True)
     assert runtime.may_compile(False) == on_jax
+
+
+def test_data_sets_that_keras_makes_are_not_tuned_and_those_of_users_are():
+    if load_keras().backend.backend() != "tensorflow":
+        pytest.skip("tf.data is TensorFlow's")
+    import tensorflow as tf
+    from keras.src.backend.tensorflow.trainer import TFEpochIterator
+
+    def batches():
+        while True:
+            yield np.zeros((2, 3)), np.zeros((2, 1))
+
+    def is_tuned(x, **options):
+        strategy = tf.distribute.get_strategy()
+        iterator = TFEpochIterator(x=x, distribute_strategy=strategy, **options)
+        return iterator._get_iterator().options().autotune.enabled is not False
+
+    assert not is_tuned(np.zeros((4, 3)), batch_size=2)
+    assert not is_tuned(batches(), steps_per_epoch=2)
+    assert is_tuned(tf.data.Dataset.from_tensors(np.zeros((4, 3))))

@@ -155,7 +155,7 @@ def main():
                 print(f"   {line}")
         return
     for row in rows(PAGE.read_text("utf-8")):
-        for place in row.places:
+        for place in set(row.places) - {NOWHERE}:
             if reason := fault(place):
                 print(f"{row.id}: {place}: {reason}")
 

@@ -21,6 +21,17 @@ SCORES = np.array(
         [-46.01, 10.281, -39.73, 28.344, 25.826, 20.824],
     ]
 )
+# What softmax makes of them behind the mask, as printed.
+PRINTED_WEIGHTS = np.array(
+    [
+        [1.0, 0, 0, 0, 0, 0],
+        [1.026e-27, 1.0, 0, 0, 0, 0],
+        [0.99, 5.73e-15, 8.013e-12, 0, 0, 0],
+        [1.56e-25, 7.95e-28, 2.29e-34, 1.12e-39, 0, 0],
+        [6.65e-24, 1.0, 6.27e-18, 1.78e-30, 3.75e-36, 0],
+        [4.72e-33, 1.32e-8, 2.52e-30, 0.92, 0.07, 5e-4],
+    ]
+)
 CROSS = (0.9, 0.0, 0.1, 0.0, 0.0, 0.0)  # weights of the first row, as printed
 # D and V of the 2017 Transformer: Vaswani et al. (2017), sections 3.1 and 5.1.
 OUTPUT_MATRIX = (512, 37_000)
