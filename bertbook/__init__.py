@@ -53,7 +53,7 @@ __all__ = sorted([*_HOMES, "__version__"])
 def __getattr__(name):
     """Imports a public name, or a module of the package, on first use."""
     if name == "__version__":
-        return import_module("bertbook.runtime").own_version()
+        return import_module("bertbook.runtime").version()
     if name in _HOMES:
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     else:

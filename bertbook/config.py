@@ -99,9 +99,9 @@ def split_known(
     kind: type, values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Splits the keys of a file into fields of a config and all others."""
-    own = {f.name for f in dataclasses.fields(kind)} - {"extra"}
-    known = {k: v for k, v in values.items() if k in own}
-    return known, {k: v for k, v in values.items() if k not in own}
+    names = {f.name for f in dataclasses.fields(kind)} - {"extra"}
+    known = {k: v for k, v in values.items() if k in names}
+    return known, {k: v for k, v in values.items() if k not in names}
 
 
 def warn_of_unknown(
@@ -183,13 +183,13 @@ def check_extra(config: Any) -> None:
 
 
 def check_model_type(
-    values: Mapping[str, Any], wanted: str, origin: str
+    values: Mapping[str, Any], expected: str, origin: str
 ) -> None:
     """Refuses a file of another model; one that does not say is taken."""
-    model_type = values.get("model_type", wanted)
-    if model_type != wanted:
+    model_type = values.get("model_type", expected)
+    if model_type != expected:
         raise ValueError(
-            f"{origin}: `model_type` must be {wanted!r}. "
+            f"{origin}: `model_type` must be {expected!r}. "
             f"Received: {model_type!r}."
         )
 

@@ -49,8 +49,10 @@ def compiled_island(function=None, *, gradient=None):
         @tf.custom_gradient
         def island(*tensors):
             result = forward(*tensors)
-            kept = () if gradient is None else (result,)
-            return result, lambda upstream: backward(*kept, upstream, *tensors)
+            residuals = () if gradient is None else (result,)
+            return result, lambda upstream: backward(
+                *residuals, upstream, *tensors
+            )
 
         return island(*map(tf.convert_to_tensor, tensors))
 
@@ -69,8 +71,10 @@ def _compile(function, gradient, **constants):
         with tf.GradientTape() as tape:
             tape.watch(floats)
             result = function(*tensors)
-        found = iter(tape.gradient(result, floats, upstream))
-        return [next(found) if t.dtype.is_floating else None for t in tensors]
+        gradients = iter(tape.gradient(result, floats, upstream))
+        return [
+            next(gradients) if t.dtype.is_floating else None for t in tensors
+        ]
 
     if gradient is None:
         gradient = compute_again

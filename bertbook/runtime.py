@@ -69,16 +69,16 @@ def choose_backend() -> str:
         ImportError: Neither TensorFlow nor JAX is installed.
         ValueError: KERAS_BACKEND names another backend.
     """
-    asked = os.environ.get("KERAS_BACKEND")
+    backend = os.environ.get("KERAS_BACKEND")
     if "keras" in sys.modules:
-        asked = sys.modules["keras"].backend.backend()
-    if asked:
-        if asked not in BACKENDS:
+        backend = sys.modules["keras"].backend.backend()
+    if backend:
+        if backend not in BACKENDS:
             raise ValueError(
                 f"`KERAS_BACKEND` must be one of {', '.join(BACKENDS)}. "
-                f"Received: {asked!r}."
+                f"Received: {backend!r}."
             )
-        return asked
+        return backend
     installed = [name for name in BACKENDS if _is_installed(name)]
     if not installed:
         raise ImportError(
@@ -174,7 +174,7 @@ def describe() -> dict[str, str]:
     keras = load_keras()
     backend = keras.backend.backend()
     return {
-        "bertbook": own_version(),
+        "bertbook": version(),
         "keras": keras.__version__,
         "backend": backend,
         "backend_version": metadata.version(backend),
@@ -183,7 +183,7 @@ def describe() -> dict[str, str]:
     }
 
 
-def own_version() -> str:
+def version() -> str:
     """Returns the version of bertbook, "not installed" from a bare folder."""
     try:
         return metadata.version("bertbook")
@@ -248,19 +248,19 @@ def choose_compilation(dtype: str) -> Choice:
     Raises:
         ValueError: BERTBOOK_COMPILATION is another word.
     """
-    asked = os.environ.get("BERTBOOK_COMPILATION", "auto")
-    if asked not in ("auto", *COMPILATIONS):
+    setting = os.environ.get("BERTBOOK_COMPILATION", "auto")
+    if setting not in ("auto", *COMPILATIONS):
         raise ValueError(
             '`BERTBOOK_COMPILATION` must be "auto", "xla" or "islands". '
-            f"Received: {asked!r}."
+            f"Received: {setting!r}."
         )
-    if asked == "xla":
+    if setting == "xla":
         return Choice("xla", "asked for by BERTBOOK_COMPILATION")
     obstacle = _what_hinders_islands(dtype)
     if obstacle is None:
         name = _fast_instructions()
         return Choice("islands", f"this processor multiplies with {name}")
-    if asked == "islands" and obstacle == NO_FAST_PRODUCTS:
+    if setting == "islands" and obstacle == NO_FAST_PRODUCTS:
         return Choice("islands", "asked for by BERTBOOK_COMPILATION")
     return Choice("xla", obstacle)
 
@@ -390,8 +390,8 @@ def compile_with(model, function):
         # No line of it branches by the value of a tensor, so that rewriting
         # it, which `autograph` does, would take time and change nothing.
         dtype = getattr(model, "compute_dtype", "float32")
-        whole = compiles_whole(dtype, COMPILE)
-        graphs = tf.function(function, jit_compile=whole, autograph=False)
+        with_xla = compiles_whole(dtype, COMPILE)
+        graphs = tf.function(function, jit_compile=with_xla, autograph=False)
 
         def run_graph(*arguments):
             arguments = keras.tree.map_structure(

@@ -202,13 +202,13 @@ def take_rows(
             f"`length` must hold every token of the rows. Received: {length}."
         )
     rows = np.concatenate([rows, np.repeat(rows[:1], batch_size - len(rows))])
-    taken = {}
+    arrays = {}
     for name, array in batch.items():
         fill = pad_token_id if name == "input_ids" else 0
         missing = max(0, length - array.shape[1])
         cut = array[rows, :length]
-        taken[name] = np.pad(cut, ((0, 0), (0, missing)), constant_values=fill)
-    return taken
+        arrays[name] = np.pad(cut, ((0, 0), (0, missing)), constant_values=fill)
+    return arrays
 
 
 def _check_same_shape(name, array, ids) -> None:

@@ -129,8 +129,8 @@ def _pack_slots(batch, places) -> dict[str, np.ndarray]:
     packed = {
         name: np.zeros((len(rows), most), batch[name].dtype) for name in SLOTS
     }
-    for row, found in rows.items():
-        for slot, (number, i) in enumerate(found):
+    for row, origins in rows.items():
+        for slot, (number, i) in enumerate(origins):
             for name in SLOTS:
                 packed[name][row, slot] = batch[name][number, i]
             packed["masked_lm_positions"][row, slot] += places[number].start

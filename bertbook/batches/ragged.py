@@ -182,7 +182,7 @@ def compute(model: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
         The output for each row, in their order: an array, or a dict of them.
         What belongs to padding is still there.
     """
-    found: list[Any] = [None] * len(rows)
+    row_outputs: list[Any] = [None] * len(rows)
     limit = model.config.max_position_embeddings
     size = min(batch_size, len(rows))
     lengths = rows.lengths().tolist()
@@ -190,11 +190,11 @@ def compute(model: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
         batch = rows.inputs(numbers.tolist(), length, size)
         outputs = model.compute_on_batch(batch)
         for place, number in enumerate(numbers):
-            found[number] = keras.tree.map_structure(
+            row_outputs[number] = keras.tree.map_structure(
                 lambda array, place=place: np.asarray(array[place], "float32"),
                 outputs,
             )
-    return found
+    return row_outputs
 
 
 def stack_rows(

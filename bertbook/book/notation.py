@@ -42,7 +42,7 @@ class Symbol(NamedTuple):
         symbol: As the texts write it, in plain letters.
         sources: The texts: keys of `references.SOURCES`, or papers.
         meaning: In a few words.
-        ours: Our letter, or our name of a weight, an input or an output.
+        name: Our letter, or our name of a weight, an input or an output.
         field: The field of `BertConfig`, for sizes.
         shape: In our letters, for tensors; "S*" is the largest S.
     """
@@ -50,7 +50,7 @@ class Symbol(NamedTuple):
     symbol: str
     sources: tuple[str, ...]
     meaning: str
-    ours: str
+    name: str
     field: str = ""
     shape: str = ""
 
@@ -175,60 +175,60 @@ N | semi-supervised | self-supervised
 def sizes() -> tuple[Symbol, ...]:
     """Returns the symbols for sizes."""
     return tuple(
-        Symbol(symbol, _texts(letters), meaning, ours, field)
-        for symbol, letters, meaning, ours, field in _cells(_SIZES)
+        Symbol(symbol, _texts(letters), meaning, name, field)
+        for symbol, letters, meaning, name, field in _cells(_SIZES)
     )
 
 
 def tensors() -> tuple[Symbol, ...]:
     """Returns the symbols for matrices, vectors and ids."""
     return tuple(
-        Symbol(symbol, _texts(letters), meaning, ours, shape=shape)
-        for symbol, letters, meaning, ours, shape in _cells(_TENSORS)
+        Symbol(symbol, _texts(letters), meaning, name, shape=shape)
+        for symbol, letters, meaning, name, shape in _cells(_TENSORS)
     )
 
 
 def others() -> tuple[Symbol, ...]:
     """Returns indices, functions and marks."""
     return tuple(
-        Symbol(symbol, _texts(letters), meaning, ours)
-        for symbol, letters, meaning, ours in _cells(_OTHERS)
+        Symbol(symbol, _texts(letters), meaning, name)
+        for symbol, letters, meaning, name in _cells(_OTHERS)
     )
 
 
 def words() -> tuple[tuple[tuple[str, ...], str, str], ...]:
-    """Returns words that the texts use otherwise: texts, theirs, ours."""
+    """Returns words that the texts use otherwise: texts, their word, ours."""
     return tuple(
-        (_texts(letters), theirs, ours)
-        for letters, theirs, ours in _cells(_WORDS)
+        (_texts(letters), published_word, word)
+        for letters, published_word, word in _cells(_WORDS)
     )
 
 
 def shared_letters() -> dict[str, list[Symbol]]:
     """Returns the symbols that stand for different things, in the texts."""
-    found: dict[str, list[Symbol]] = {}
+    by_symbol: dict[str, list[Symbol]] = {}
     for entry in (*sizes(), *tensors(), *others()):
         for symbol in entry.symbol.replace(";", ",").split(", "):
-            found.setdefault(symbol, []).append(entry)
+            by_symbol.setdefault(symbol, []).append(entry)
     return {
         symbol: entries
-        for symbol, entries in found.items()
-        if len({entry.ours for entry in entries}) > 1
+        for symbol, entries in by_symbol.items()
+        if len({entry.name for entry in entries}) > 1
     }
 
 
 def other_meanings() -> dict[str, list[Symbol]]:
     """Returns which of our letters mean something else in a text."""
-    found = {
+    meanings = {
         entry.letter: [
             symbol
             for symbol in (*sizes(), *tensors(), *others())
             if entry.letter in symbol.symbol.split(", ")
-            and symbol.ours != entry.letter
+            and symbol.name != entry.letter
         ]
         for entry in LEGEND
     }
-    return {letter: symbols for letter, symbols in found.items() if symbols}
+    return {letter: symbols for letter, symbols in meanings.items() if symbols}
 
 
 def shape_of(entry: Symbol, sizes: dict[str, int]) -> tuple[int, ...]:

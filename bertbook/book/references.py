@@ -268,13 +268,13 @@ Zhang et al. | 2019 | arXiv:1905.07129
 
 def further() -> tuple[Reference, ...]:
     """Returns the works that the book cites beyond those of the five texts."""
-    found: list[Reference] = []
+    works: list[Reference] = []
     for line in _FURTHER.strip().split("\n"):
         if line.startswith(" "):
-            last = found.pop()
+            last = works.pop()
             title = f"{last.title} {line.strip()}".strip()
-            found.append(last._replace(title=title))
+            works.append(last._replace(title=title))
         else:
             authors, year, where = line.split(" | ")
-            found.append(Reference(authors, int(year), "", where))
-    return tuple(found)
+            works.append(Reference(authors, int(year), "", where))
+    return tuple(works)

@@ -137,16 +137,16 @@ def head_for(data):
     Raises:
         ValueError: No column tells the task.
     """
-    told = next((name for name in MODELS if name in data), None)
-    if told is None:
+    column_name = next((name for name in MODELS if name in data), None)
+    if column_name is None:
         raise ValueError(
             f"`data` must hold one of the columns {', '.join(MODELS)}. "
             f"Received: {', '.join(data)}."
         )
-    kind, column = class_of(MODELS[told]), data[told]
-    if told == "tags":
+    kind, column = class_of(MODELS[column_name]), data[column_name]
+    if column_name == "tags":
         return kind, {"num_labels": len(names_of_tags(column))}
-    if told != "label":
+    if column_name != "label":
         return kind, {}
     if any(isinstance(value, float) for value in column):
         return kind, {"num_labels": 1}
@@ -170,11 +170,11 @@ def evaluate(options) -> None:
     )
     settings = options.max_length, options.batch_size
     if TRANSLATOR in architectures_of(options.model):
-        found = evaluate_translator(options.model, data, *settings)
+        metrics = evaluate_translator(options.model, data, *settings)
     else:
         model = load_finetuned(options.model)
-        found = finetuning.evaluate(model, data, *settings)
-    print(json.dumps(found))
+        metrics = finetuning.evaluate(model, data, *settings)
+    print(json.dumps(metrics))
 
 
 def evaluate_translator(name_or_dir, data, max_length, batch_size):
@@ -189,8 +189,8 @@ def predict(options) -> None:
     texts = texts_of("predict", options)
     rows = [texts] if options.text else [text.split("\t") for text in texts]
     model = load_finetuned(options.model)
-    for found in predict_rows(model, rows, options.max_length):
-        print(json.dumps(found, ensure_ascii=False))
+    for prediction in predict_rows(model, rows, options.max_length):
+        print(json.dumps(prediction, ensure_ascii=False))
 
 
 def load_finetuned(name_or_dir):
@@ -223,14 +223,14 @@ def predict_rows(
     Raises:
         ValueError: A row has not the parts that the model reads.
     """
-    fewest, most, what = PARTS[model.architecture]
+    fewest, most, description = PARTS[model.architecture]
     width = len(rows[0])
     for number, row in enumerate(rows, 1):
         if not fewest <= len(row) <= most or len(row) != width:
             raise ValueError(
-                f"Row {number}, not counting empty lines, must hold {what}, "
-                "parted by tabs, as many as the other rows. Received: "
-                f"{len(row)} parts."
+                f"Row {number}, not counting empty lines, must hold "
+                f"{description}, separated by tabs, as many as the other rows. "
+                f"Received: {len(row)} parts."
             )
     columns = [list(column) for column in zip(*rows, strict=True)]
     if model.architecture == "BertForQuestionAnswering":

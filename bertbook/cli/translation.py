@@ -108,10 +108,12 @@ def config_of(options):
     """Returns the config that the options of a run describe."""
     from bertbook.translation.train import SMALL
 
-    own = None if options.shared_vocabulary else options.vocab_size
+    target_vocab_size = (
+        None if options.shared_vocabulary else options.vocab_size
+    )
     return SMALL.replace(
         vocab_size=options.vocab_size,
-        target_vocab_size=own,
+        target_vocab_size=target_vocab_size,
         hidden_size=options.hidden_size,
         num_hidden_layers=options.layers,
         num_attention_heads=options.heads,
@@ -129,12 +131,12 @@ def translate(options) -> None:
     search = {"search": "beams", "beam_width": options.beam_width}
     if options.greedy:
         search = {"search": "greedy"}
-    found = translation.translate(
+    translations = translation.translate(
         options.model,
         [text for text in texts if text],
         options.max_length,
         batch_size=options.batch_size,
         **search,
     )
-    waiting = iter(found)
+    waiting = iter(translations)
     print("\n".join(next(waiting) if text else "" for text in texts))

@@ -39,7 +39,7 @@ def listed_rows(name: str) -> dict[str, str]:
     """Returns the split of each fingerprint that ships for a set."""
     path = data_folder() / "splits" / f"{name}.txt"
     lines = [line.split() for line in path.read_text("utf-8").splitlines()]
-    return {one: split for split, *prints in lines for one in prints}
+    return {digest: split for split, *digests in lines for digest in digests}
 
 
 def rows_of_split(
@@ -55,7 +55,7 @@ def rows_of_split(
     """
     listed = listed_rows(name)
     splits = (listed.get(fingerprint(x), "train") for x in table[column])
-    return kept_rows(table, (found == split for found in splits))
+    return kept_rows(table, (row_split == split for row_split in splits))
 
 
 Reader = Callable[[DataFile, str], Columns]
@@ -81,10 +81,12 @@ def table_reader(
         **options: Others of `read_table`.
     """
     columns = {"text": text, "text_pair": pair, "label": label}
-    theirs = {
-        ours: names.split("/") for ours, names in columns.items() if names
+    accepted_names = {
+        column: names.split("/") for column, names in columns.items() if names
     }
-    return lambda file, split: read_table(file, theirs, labels, **options)
+    return lambda file, split: read_table(
+        file, accepted_names, labels, **options
+    )
 
 
 def question_reader(unanswerable: bool) -> Reader:
@@ -116,25 +118,26 @@ def mrpc_rows(file: DataFile, split: str) -> Columns:
     }
     if not file.path.name.startswith(MRPC_CORPUS):
         return read_table(file, columns, 2)
-    ids = [DataFile(file.path.with_name(name)) for name in MRPC_DEV_IDS]
-    found = next((one for one in ids if one.is_there()), None)
-    if found is None:
+    id_files = [DataFile(file.path.with_name(name)) for name in MRPC_DEV_IDS]
+    id_file = next((file for file in id_files if file.is_there()), None)
+    if id_file is None:
         raise FileNotFoundError(
             f"{file} must have the ids of the dev rows beside it, "
             f"{' or '.join(MRPC_DEV_IDS)}. Received: neither."
         )
-    dev = {tuple(line.split()) for line in found.lines()}
+    dev = {tuple(line.split()) for line in id_file.lines()}
     columns |= {"first": ["#1 ID"], "second": ["#2 ID"]}
     table = read_table(file, columns, 2)
     pairs = zip(table.pop("first"), table.pop("second"), strict=True)
     is_dev = [pair in dev for pair in pairs]
     if not any(is_dev):
         raise ValueError(
-            f"{found} must hold the ids of rows of {file}. Received: "
+            f"{id_file} must hold the ids of rows of {file}. Received: "
             f"{len(dev)} lines, and none of them is."
         )
     return checked_columns(
-        file, kept_rows(table, [one == (split == "dev") for one in is_dev])
+        file,
+        kept_rows(table, [in_dev == (split == "dev") for in_dev in is_dev]),
     )
 
 

@@ -83,7 +83,7 @@ def find_dataset(
             f"`split` of {name!r} must be one of {', '.join(known.files)}. "
             f"Received: {split!r}."
         )
-    folder = _given_folder(known, data_dir)
+    folder = _preferred_folder(known, data_dir)
     if folder is not None:
         file = _search(known, split, folder)
         if file is not None:
@@ -108,15 +108,19 @@ def _check_name(name: str) -> str:
     """Returns the name of a set; offers the nearest for one that is none."""
     if name in list(SETS):
         return name
-    asked = "" if name is None else str(name).lower()  # "none" is near "notes"
-    near = difflib.get_close_matches(asked, SETS, n=3)
+    spelling = (
+        "" if name is None else str(name).lower()
+    )  # "none" is near "notes"
+    near = difflib.get_close_matches(spelling, SETS, n=3)
     offer = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(
         f"`name` must be one of {', '.join(SETS)}.{offer} Received: {name!r}."
     )
 
 
-def _given_folder(known: DataSet, data_dir: str | Path | None) -> Path | None:
+def _preferred_folder(
+    known: DataSet, data_dir: str | Path | None
+) -> Path | None:
     """Returns the folder that is to be looked into first, if there is one."""
     if data_dir is None and known.ships:
         return data_folder() / "samples"

@@ -61,8 +61,10 @@ def read_table(
     names = [name.strip() for name in first[1]]
     if header is not None and names != list(header):
         names, rows = list(header), itertools.chain([first], rows)
-    places = {ours: _place(file, names, columns[ours]) for ours in columns}
-    table: Columns = {ours: [] for ours in columns}
+    places = {
+        column: _place(file, names, columns[column]) for column in columns
+    }
+    table: Columns = {column: [] for column in columns}
     damaged = []
     for number, fields in rows:
         if len(fields) != len(names):
@@ -70,12 +72,12 @@ def read_table(
                 refuse_width(file, number, len(names), len(fields))
             damaged.append(number)
             continue
-        for ours, place in places.items():
+        for column, place in places.items():
             value = fields[place].strip()
             if filled and not value:
-                _refuse_empty(file, number, ours)
-            known = ours == "label"
-            table[ours].append(
+                _refuse_empty(file, number, column)
+            known = column == "label"
+            table[column].append(
                 _label(file, number, value, labels) if known else value
             )
     if damaged:
@@ -105,8 +107,8 @@ def read_choices(file: DataFile) -> Columns:
     table: Columns = {"text": [], "choices": [], "label": []}
     try:
         names = next(reader)
-        wanted = ("sent1", "sent2", *(f"ending{i}" for i in range(4)), "label")
-        places = [_place(file, names, [name]) for name in wanted]
+        columns = ("sent1", "sent2", *(f"ending{i}" for i in range(4)), "label")
+        places = [_place(file, names, [name]) for name in columns]
         for row in reader:
             if not row:  # an empty line
                 continue
@@ -122,21 +124,23 @@ def read_choices(file: DataFile) -> Columns:
     return checked_columns(file, table)
 
 
-def _place(file: DataFile, names: list[str], theirs: Sequence[str]) -> int:
+def _place(
+    file: DataFile, names: list[str], accepted_names: Sequence[str]
+) -> int:
     """Returns where the first of some names stands among the columns."""
-    for name in theirs:
+    for name in accepted_names:
         if name in names:
             return names.index(name)
     raise ValueError(
-        f"{file} must have a column `{'` or `'.join(theirs)}`. Received: "
-        f"{', '.join(names)}."
+        f"{file} must have a column `{'` or `'.join(accepted_names)}`. "
+        f"Received: {', '.join(names)}."
     )
 
 
-def _refuse_empty(file: DataFile, number: int, ours: str) -> None:
+def _refuse_empty(file: DataFile, number: int, column: str) -> None:
     """Says that a line has no text in a column."""
     raise ValueError(
-        f"{file}, line {number}: `{ours}` must hold a text. Received: ''."
+        f"{file}, line {number}: `{column}` must hold a text. Received: ''."
     )
 
 
@@ -193,11 +197,11 @@ def read_questions(file: DataFile, unanswerable: bool = False) -> Columns:
         where = f"article {_shown(article, 'title')}"
         for passage in _part(file, article, "paragraphs", list, where):
             context = _part(file, passage, "context", str, where)
-            for one in _part(file, passage, "qas", list, where):
-                name = _part(file, one, "id", str, where)
-                where_one = f"question {name!r}"
-                text = _part(file, one, "question", str, where_one)
-                answers = _answers(file, one, context, unanswerable)
+            for question in _part(file, passage, "qas", list, where):
+                name = _part(file, question, "id", str, where)
+                where_question = f"question {name!r}"
+                text = _part(file, question, "question", str, where_question)
+                answers = _answers(file, question, context, unanswerable)
                 row = (name, text, context, answers)
                 for column, value in zip(table.values(), row, strict=True):
                     column.append(value)
@@ -259,26 +263,26 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
 
 
 def _answers(
-    file: DataFile, one: Mapping, context: str, unanswerable: bool
+    file: DataFile, question: Mapping, context: str, unanswerable: bool
 ) -> list[dict[str, Any]]:
     """Returns the answers of a question, each where it should be."""
-    where = f"question {one['id']!r}"
+    where = f"question {question['id']!r}"
     answers = []
-    for answer in _part(file, one, "answers", list, where):
+    for answer in _part(file, question, "answers", list, where):
         text = _part(file, answer, "text", str, where)
         start = _part(file, answer, "answer_start", int, where)
-        found = context[start : start + len(text)] if start >= 0 else ""
-        if not text or found != text:
+        substring = context[start : start + len(text)] if start >= 0 else ""
+        if not text or substring != text:
             raise ValueError(
                 f"{file}, {where}: `answer_start` must point at the answer "
                 f"{text!r} in the context. Received: {start}, where there is "
-                f"{found!r}."
+                f"{substring!r}."
             )
         answers.append({"text": text, "answer_start": start})
-    none = one.get("is_impossible", not answers)
+    none = question.get("is_impossible", not answers)
     if none == bool(answers) or (none and not unanswerable):
         rule = " or `is_impossible`" if unanswerable else ""
-        said = one.get("is_impossible", "not there")
+        said = question.get("is_impossible", "not there")
         raise ValueError(
             f"{file}, {where}: there must be answers{rule}. Received: "
             f"{len(answers)} answers, `is_impossible` {said}."
@@ -288,13 +292,13 @@ def _answers(
 
 def _part(file: DataFile, value: Any, key: str, kind: type, where: str) -> Any:
     """Returns a part of a JSON object."""
-    found = value.get(key) if isinstance(value, Mapping) else None
-    if not isinstance(found, kind) or isinstance(found, bool):
+    part = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(part, kind) or isinstance(part, bool):
         raise ValueError(
             f"{file}, {where}: `{key}` must be {JSON_NAMES[kind]}. "
-            f"Received: {type(found).__name__}."
+            f"Received: {type(part).__name__}."
         )
-    return found
+    return part
 
 
 def _shown(value: Any, key: str) -> str:
@@ -318,9 +322,11 @@ def kept_rows(table: Columns, keep: Iterable[bool]) -> Columns:
     }
 
 
-def refuse_width(file: DataFile, number: int, width: int, found: int) -> None:
+def refuse_width(
+    file: DataFile, number: int, width: int, received: int
+) -> None:
     """Says that a line has another number of columns than it must."""
     raise ValueError(
         f"{file}, line {number}: there must be {width} columns. "
-        f"Received: {found}."
+        f"Received: {received}."
     )

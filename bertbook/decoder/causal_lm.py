@@ -176,7 +176,7 @@ class CausalLM(Pretrained, keras.Model):
         """Returns the text of a prompt and what follows it, both ids."""
         return self.tokenizer.decode([*prompt, *new])
 
-    def longest_given(self, max_length):
+    def longest_input(self, max_length):
         """Returns the longest prompt that leaves room for some new tokens."""
         return self.config.max_position_embeddings - max_length
 

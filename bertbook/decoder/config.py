@@ -116,17 +116,17 @@ class CausalLMConfig(StoredConfig):
         """
         _refuse_other_models(values, origin)
         names = [f.name for f in fields(cls) if f.name != "extra"]
-        theirs = {name: GPT2_KEYS.get(name, name) for name in names}
+        published_names = {name: GPT2_KEYS.get(name, name) for name in names}
         known = {
             name: values[key]
-            for name, key in theirs.items()
+            for name, key in published_names.items()
             if values.get(key) is not None  # null stands for "as always"
         }
         known.setdefault("intermediate_size", 4 * known.get("hidden_size", 768))
         known.setdefault("pad_token_id", known.get("eos_token_id", 50_256))
         if known.get("hidden_act") in GELU_TANH_NAMES:
             known["hidden_act"] = "gelu_tanh"
-        left_out = {*theirs.values(), "embd_pdrop", "n_ctx"}
+        left_out = {*published_names.values(), "embd_pdrop", "n_ctx"}
         extra = {k: v for k, v in values.items() if k not in left_out}
         warn_of_unknown(extra, EXPECTED_OF_GPT2, origin)
         return cls(**known, extra=extra)
@@ -155,10 +155,10 @@ class CausalLMConfig(StoredConfig):
 def _refuse_other_models(values: Mapping[str, Any], origin: str) -> None:
     """Raises where a key asks for a computation that is not GPT-2's."""
     check_model_type(values, "gpt2", origin)
-    for key, wanted in SAME_COMPUTATION.items():
-        if values.get(key, wanted) != wanted:
+    for key, expected in SAME_COMPUTATION.items():
+        if values.get(key, expected) != expected:
             raise ValueError(
-                f"{origin}: `{key}` must be {wanted} for this model. "
+                f"{origin}: `{key}` must be {expected} for this model. "
                 f"Received: {values[key]!r}."
             )
     rates = values.get("resid_pdrop", 0.1), values.get("embd_pdrop", 0.1)
@@ -249,8 +249,10 @@ class Seq2SeqConfig(StoredConfig):
 
     def __post_init__(self) -> None:
         optional = ("target_vocab_size", "num_decoder_layers")
-        given = [name for name in optional if getattr(self, name) is not None]
-        check_sizes(self, given)
+        optional_sizes = [
+            name for name in optional if getattr(self, name) is not None
+        ]
+        check_sizes(self, optional_sizes)
         check_rates(self)
         check_blocks(self)
         if self.hidden_size % 2:

@@ -65,7 +65,7 @@ def generate(
     batch_size = checked_batch_size(batch_size)
     batch = model.prompts(texts)
     lengths = batch["attention_mask"].sum(axis=1)
-    limit = model.longest_given(max_length)
+    limit = model.longest_input(max_length)
     check_lengths(lengths, limit, max_length)
     written = [""] * len(lengths)
     if search == "sample":  # a text draws alike, whatever is beside it
@@ -79,8 +79,10 @@ def generate(
             options["seed"] = np.resize(seeds[rows], size)
         ids = searches[search](model, part, max_length, **options)
         ids = ids.ids[:, 0] if search == "beams" else ids
-        for row, given, new in zip(rows, part["input_ids"], ids, strict=False):
-            written[row] = model.read(given[: lengths[row]], new)
+        for row, input_ids, new_ids in zip(
+            rows, part["input_ids"], ids, strict=False
+        ):
+            written[row] = model.read(input_ids[: lengths[row]], new_ids)
     return written
 
 
@@ -107,7 +109,7 @@ def greedy(model, batch, max_length, end_token_id=None, use_cache=True):
     """
     max_length = checked_max_length(max_length, model.config)
     end = checked_end(model, end_token_id)
-    batch = checked_given(model, batch, max_length)
+    batch = checked_inputs(model, batch, max_length)
 
     def search(batch):
         steps = model.steps(use_cache)
@@ -159,7 +161,7 @@ def sample(
         model, temperature, top_k, top_p
     )
     temperature, top_p = max(temperature, LEAST), max(top_p, LEAST)
-    batch = checked_given(model, batch, max_length)
+    batch = checked_inputs(model, batch, max_length)
     seeds = checked_seeds(seed, len(batch["input_ids"]))
     numbers = [
         np.random.default_rng(seed).random(max_length, "float32")
@@ -222,7 +224,7 @@ def beam_search(
     max_length = checked_max_length(max_length, model.config)
     end = checked_end(model, end_token_id)
     options = checked_beams(model, beam_width, length_penalty)
-    batch = checked_given(model, batch, max_length)
+    batch = checked_inputs(model, batch, max_length)
 
     def search(batch):
         steps = model.steps(use_cache)
@@ -230,11 +232,11 @@ def beam_search(
         return search_beams(steps, batch, max_length, *options, end, pad)
 
     key = ("beams", max_length, *options, end, use_cache)
-    found = model.compile_once(key, search)(batch)
-    return Beams(*(ops.convert_to_numpy(part) for part in found))
+    beams = model.compile_once(key, search)(batch)
+    return Beams(*(ops.convert_to_numpy(part) for part in beams))
 
 
-def checked_given(model, batch, max_length):
+def checked_inputs(model, batch, max_length):
     """Returns prompts or sources as NumPy arrays that fit a model.
 
     Args:
@@ -260,7 +262,7 @@ def checked_given(model, batch, max_length):
     ids = batch["input_ids"]
     mask = batch.get("attention_mask", np.ones_like(ids)).astype("int32")
     _check_padding(mask)
-    limit = model.longest_given(max_length)
+    limit = model.longest_input(max_length)
     check_lengths(np.full(len(ids), ids.shape[1]), limit, max_length)
     return {
         "input_ids": ids.astype("int32"),

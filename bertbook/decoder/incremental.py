@@ -47,7 +47,7 @@ class CausalSteps:
             _, caches = self._advance(hidden, mask, caches, 0)
         return token, length, caches, {"visible": visible, "shift": shift}
 
-    def step(self, token, slot, history, given):
+    def step(self, token, slot, history, constants):
         """Feeds one token a row.
 
         Args:
@@ -55,15 +55,15 @@ class CausalSteps:
             slot: Where it belongs: at first as `start` says, then one more
                 each time.
             history: Keys and values of every layer.
-            given: As `start` returned it.
+            constants: As `start` returned it.
 
         Returns:
             Logits for the next token, `(B, V)`, and the longer history.
         """
-        visible = given["visible"]  # (B, P + room)
+        visible = constants["visible"]  # (B, P + room)
         mask = causal_mask(1, visible.shape[1], first=slot)
         mask = ops.logical_and(mask, visible_keys(visible))  # (B, 1, 1, ...)
-        places = slot + given["shift"]  # (B,)
+        places = slot + constants["shift"]  # (B,)
         hidden = self.model.embed(token[:, None], places[:, None])
         hidden, history = self._advance(hidden, mask, history, slot)
         hidden = self.model.final_norm(hidden)  # (B, 1, D)
@@ -95,17 +95,17 @@ class UncachedCausalSteps:
         length = ids.shape[1]
         within = ops.broadcast_to(ops.arange(length), ops.shape(ids))
         behind = shift[:, None] + ops.arange(length, length + room)
-        given = {
+        constants = {
             "attention_mask": visible,
             "position_ids": ops.concatenate([within, behind], axis=1),
         }
-        return token, length, ops.pad(ids, ((0, 0), (0, room))), given
+        return token, length, ops.pad(ids, ((0, 0), (0, room))), constants
 
-    def step(self, token, slot, history, given):
+    def step(self, token, slot, history, constants):
         """As `CausalSteps.step`."""
         ids = ops.slice_update(history, (0, slot), token[:, None])
         places = ops.zeros_like(token)[:, None] + slot  # (B, 1)
-        logits = self.model.call({"input_ids": ids, **given}, places)
+        logits = self.model.call({"input_ids": ids, **constants}, places)
         return logits[:, 0], ids
 
 
@@ -135,22 +135,25 @@ class Seq2SeqSteps:
         """
         encoded, _ = self.model.encode(batch)
         blocks = self.model.decoder_blocks
-        given = {
+        constants = {
             "sources": [b.cross_attention.read_source(encoded) for b in blocks],
             "attention_mask": _source_mask(batch),
         }
         caches = _empty_caches(self.model, blocks, ops.shape(encoded)[0], room)
-        return _start_tokens(self.model, encoded), 0, caches, given
+        return _start_tokens(self.model, encoded), 0, caches, constants
 
-    def step(self, token, slot, history, given):
+    def step(self, token, slot, history, constants):
         """Feeds one token a row; as `CausalSteps.step`."""
         mask = causal_mask(1, history[0][0].shape[2], first=slot)
-        source_mask = visible_keys(given["attention_mask"])
+        source_mask = visible_keys(constants["attention_mask"])
         place = ops.reshape(slot, (1, 1))
         hidden = self.model.target_embeddings(token[:, None], place)
         longer = []
         for block, source, cache in zip(
-            self.model.decoder_blocks, given["sources"], history, strict=True
+            self.model.decoder_blocks,
+            constants["sources"],
+            history,
+            strict=True,
         ):
             hidden, _, cache = block(
                 hidden, mask, source, source_mask, cache=cache, slot=slot
@@ -172,17 +175,17 @@ class UncachedSeq2SeqSteps:
     def start(self, batch, room):
         """As `Seq2SeqSteps.start`; the history is all ids, `(B, room)`."""
         encoded, _ = self.model.encode(batch)
-        given = {"encoded": encoded, "attention_mask": _source_mask(batch)}
+        constants = {"encoded": encoded, "attention_mask": _source_mask(batch)}
         ids = ops.zeros((ops.shape(encoded)[0], room), "int32")
-        return _start_tokens(self.model, encoded), 0, ids, given
+        return _start_tokens(self.model, encoded), 0, ids, constants
 
-    def step(self, token, slot, history, given):
+    def step(self, token, slot, history, constants):
         """As `Seq2SeqSteps.step`."""
         ids = ops.slice_update(history, (0, slot), token[:, None])
         places = ops.zeros_like(token)[:, None] + slot  # (B, 1)
         batch = {"decoder_input_ids": ids}
-        batch["attention_mask"] = given["attention_mask"]
-        logits, _ = self.model.decode(batch, given["encoded"], places)
+        batch["attention_mask"] = constants["attention_mask"]
+        logits, _ = self.model.decode(batch, constants["encoded"], places)
         return logits[:, 0], ids
 
 

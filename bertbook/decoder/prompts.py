@@ -143,14 +143,14 @@ def check_tokenizer(tokenizer, config, size):
             "weights. Set `model.tokenizer`, and `model.target_tokenizer` "
             "where it is another."
         )
-    theirs = tokenizer.pad_token_id, tokenizer.cls_token_id
-    theirs = (*theirs, tokenizer.sep_token_id)
-    ours = config.pad_token_id, config.bos_token_id, config.eos_token_id
-    if ours != theirs:
+    token_ids = tokenizer.pad_token_id, tokenizer.cls_token_id
+    token_ids = (*token_ids, tokenizer.sep_token_id)
+    expected = config.pad_token_id, config.bos_token_id, config.eos_token_id
+    if expected != token_ids:
         raise ValueError(
             "The ids of [PAD], [CLS] and [SEP] must be `pad_token_id`, "
-            f"`bos_token_id` and `eos_token_id` of the config, {ours}. "
-            f"Received: {theirs}."
+            f"`bos_token_id` and `eos_token_id` of the config, {expected}. "
+            f"Received: {token_ids}."
         )
     if len(tokenizer) > size:
         raise ValueError(

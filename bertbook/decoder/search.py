@@ -26,7 +26,7 @@ def go_on(steps, batch, max_length, pick, end_token_id, pad_token_id):
     Returns:
         The new ids, `(B, max_length)` int32.
     """
-    token, first, history, given = steps.start(batch, max_length)
+    token, first, history, constants = steps.start(batch, max_length)
     rows = ops.shape(token)[0]
     ids = ops.full((rows, max_length), pad_token_id, "int32")
     ended = ops.zeros((rows,), "bool")
@@ -35,7 +35,7 @@ def go_on(steps, batch, max_length, pick, end_token_id, pad_token_id):
         return ops.logical_not(ops.all(ended))
 
     def add_token(number, token, ended, ids, history):
-        logits, history = steps.step(token, first + number, history, given)
+        logits, history = steps.step(token, first + number, history, constants)
         picked = ops.cast(pick(logits, number), "int32")
         token = ops.where(ended, pad_token_id, picked)
         ids = ops.slice_update(ids, (0, number), token[:, None])
@@ -183,16 +183,17 @@ def search_beams(
     Returns:
         `Beams`: texts that ended come first, each kind by its score.
     """
-    token, first, history, given = steps.start(batch, max_length)
+    token, first, history, constants = steps.start(batch, max_length)
     rows = ops.shape(token)[0]
-    token, history, given = keras.tree.map_structure(
-        lambda x: ops.repeat(x, width, axis=0), (token, history, given)
+    token, history, constants = keras.tree.map_structure(
+        lambda x: ops.repeat(x, width, axis=0), (token, history, constants)
     )  # (B W, ...)
     ids = ops.full((rows, width, max_length), pad_token_id, "int32")
-    nothing = ops.full((rows, width), NEVER, "float32")
-    one = ops.where(ops.arange(width) == 0, 0.0, nothing)  # all are the same
+    no_scores = ops.full((rows, width), NEVER, "float32")
+    # The W copies of a row are equal at the start, so that one of them counts.
+    scores = ops.where(ops.arange(width) == 0, 0.0, no_scores)
     number = ops.zeros((), "int32")
-    search = Search(number, token, history, ids, one, ids, nothing)
+    search = Search(number, token, history, ids, scores, ids, no_scores)
 
     def is_needed(*search):
         return ops.logical_not(ops.all(_is_done(Search(*search))))
@@ -200,7 +201,9 @@ def search_beams(
     def add_token(*search):
         search = Search(*search)
         slot = first + search.number
-        logits, history = steps.step(search.token, slot, search.history, given)
+        logits, history = steps.step(
+            search.token, slot, search.history, constants
+        )
         longer = _longer(search, logits)
         ended = _ended(search, longer, end_token_id, length_penalty)
         return *_going_on(search, longer, history, end_token_id), *ended
@@ -258,24 +261,24 @@ def _ended(search, longer, end_token_id, length_penalty):
     is_new = ops.logical_and(is_new, is_open[:, None])
     new = length_score(longer.scores, search.number + 1, length_penalty)
     scores = [search.ended_scores, ops.where(is_new, new, NEVER)]
-    scores, kept = ops.top_k(ops.concatenate(scores, axis=1), width)
+    scores, indices = ops.top_k(ops.concatenate(scores, axis=1), width)
     ids = ops.concatenate([search.ended_ids, longer.ids], axis=1)
-    return _take(ids, kept), scores
+    return _take(ids, indices), scores
 
 
 def _going_on(search, longer, history, end_token_id):
     """Returns the W likeliest that have not ended, and their history."""
     rows, width, _ = ops.shape(search.ids)
     going = ops.where(longer.token == end_token_id, NEVER, longer.scores)
-    scores, kept = ops.top_k(going, width)
-    parent = _take(longer.parent, kept) + width * ops.arange(rows)[:, None]
+    scores, indices = ops.top_k(going, width)
+    parent = _take(longer.parent, indices) + width * ops.arange(rows)[:, None]
     parent = ops.reshape(parent, (-1,))  # (B W,)
     history = keras.tree.map_structure(
         lambda x: ops.take(x, parent, axis=0), history
     )
-    token = ops.reshape(_take(longer.token, kept), (-1,))
+    token = ops.reshape(_take(longer.token, indices), (-1,))
     number = search.number + 1
-    return number, token, history, _take(longer.ids, kept), scores
+    return number, token, history, _take(longer.ids, indices), scores
 
 
 def _best(search, length_penalty):

@@ -129,12 +129,12 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         )
         if not output_attentions:
             return logits
-        own, cross = zip(*attentions, strict=True)
+        self_weights, cross_weights = zip(*attentions, strict=True)
         return {
             "logits": logits,
             "encoder_attentions": encoder_attentions,
-            "attentions": list(own),
-            "cross_attentions": list(cross),
+            "attentions": list(self_weights),
+            "cross_attentions": list(cross_weights),
         }
 
     def encode(self, batch, training=None):
@@ -215,7 +215,7 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         """Returns the text of a target, its ids `new`; `source` is not read."""
         return spell(new, self.target_tokenizer)
 
-    def longest_given(self, max_length):
+    def longest_input(self, max_length):
         """Returns the longest source; targets have positions of their own."""
         return self.config.max_position_embeddings
 

@@ -34,12 +34,15 @@ def causal_names(num_layers: int) -> Iterator[tuple[str, str]]:
     yield "token/embeddings", "wte.weight"
     yield "position/table", "wpe.weight"
     for i in range(num_layers):
-        for ours, theirs in BLOCK_PARTS:
+        for name, published_name in BLOCK_PARTS:
             ends = "kernel", "bias"
-            if ours.endswith("norm"):
+            if name.endswith("norm"):
                 ends = "gamma", "beta"
-            yield f"block_{i}/{ours}/{ends[0]}", f"h.{i}.{theirs}.weight"
-            yield f"block_{i}/{ours}/{ends[1]}", f"h.{i}.{theirs}.bias"
+            yield (
+                f"block_{i}/{name}/{ends[0]}",
+                f"h.{i}.{published_name}.weight",
+            )
+            yield f"block_{i}/{name}/{ends[1]}", f"h.{i}.{published_name}.bias"
     yield "final_norm/gamma", "ln_f.weight"
     yield "final_norm/beta", "ln_f.bias"
 
@@ -47,7 +50,7 @@ def causal_names(num_layers: int) -> Iterator[tuple[str, str]]:
 def causal_shapes(config: CausalLMConfig) -> dict[str, tuple[int, ...]]:
     """Returns the shape of every tensor, under our names."""
     width, inner = config.hidden_size, config.intermediate_size
-    whole = {
+    tables = {
         "token/embeddings": (config.vocab_size, width),
         "position/table": (config.max_position_embeddings, width),
     }
@@ -60,9 +63,9 @@ def causal_shapes(config: CausalLMConfig) -> dict[str, tuple[int, ...]]:
         "contract/kernel": (inner, width),
     }
     shapes = {}
-    for ours, _ in causal_names(config.num_hidden_layers):
-        part = "/".join(ours.split("/")[-2:])
-        shapes[ours] = whole.get(ours, of_parts.get(part, (width,)))
+    for name, _ in causal_names(config.num_hidden_layers):
+        part = "/".join(name.split("/")[-2:])
+        shapes[name] = tables.get(name, of_parts.get(part, (width,)))
     return shapes
 
 
@@ -91,7 +94,8 @@ def read_causal(name_or_dir):
     folder = find_folder(name_or_dir)
     config = CausalLMConfig.from_json(folder / "config.json")
     table = {
-        theirs: ours for ours, theirs in causal_names(config.num_hidden_layers)
+        published_name: name
+        for name, published_name in causal_names(config.num_hidden_layers)
     }
     checkpoint = Checkpoint(config, {}, "Hugging Face", folder=folder)
     output = None
@@ -101,9 +105,9 @@ def read_causal(name_or_dir):
             output = read_floats(file, stored_name)
         elif name in table:
             array = read_floats(file, stored_name)
-            for ours, part in _apart(table[name], array):
-                checkpoint.arrays[ours] = part
-                checkpoint.stored_names[ours] = stored_name
+            for part_name, part in _apart(table[name], array):
+                checkpoint.arrays[part_name] = part
+                checkpoint.stored_names[part_name] = stored_name
         else:
             checkpoint.skipped[stored_name] = _why_skipped(name)
     _check_output(output, checkpoint)
@@ -121,8 +125,8 @@ def write_causal(folder, config, arrays, max_shard_bytes=None):
         max_shard_bytes: As in `tensors.write_tensors`.
     """
     tensors = {
-        PREFIX + theirs: np.ascontiguousarray(_joined(ours, arrays))
-        for ours, theirs in causal_names(config.num_hidden_layers)
+        PREFIX + published_name: np.ascontiguousarray(_joined(name, arrays))
+        for name, published_name in causal_names(config.num_hidden_layers)
     }
     write_tensors(folder, config, tensors, max_shard_bytes)
 
@@ -141,9 +145,9 @@ def read_seq2seq(name_or_dir):
     config = Seq2SeqConfig.from_json(folder / "config.json")
     checkpoint = Checkpoint(config, {}, "bertbook", folder=folder)
     for stored_name, file in open_tensors(folder):
-        ours = stored_name.replace(".", "/")
-        checkpoint.arrays[ours] = read_floats(file, stored_name)
-        checkpoint.stored_names[ours] = stored_name
+        name = stored_name.replace(".", "/")
+        checkpoint.arrays[name] = read_floats(file, stored_name)
+        checkpoint.stored_names[name] = stored_name
     return checkpoint
 
 

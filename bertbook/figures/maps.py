@@ -70,14 +70,14 @@ def five_hops(here):
     for name in here:
         one_of(name, HOPS, "here")
     sheet = Sheet(1.25)
-    for i, (name, what) in enumerate(HOPS.items()):
+    for i, (name, description) in enumerate(HOPS.items()):
         x, look = 0.72 + 1.39 * i, {"color": "muted"}
         if name in here:
             look = {"color": "token", "strength": 1.0, "ink": PAPER}
             sheet.label(x, 1.1, "you are here", size=8, weight="bold")
             sheet.arrow((x, 1.01), (x, 0.83))
         sheet.box(x, 0.62, 1.14, 0.42, name, **look)
-        sheet.label(x, 0.24, what, size=8)
+        sheet.label(x, 0.24, description, size=8)
         if i:
             sheet.arrow((x - 0.82, 0.62), (x - 0.57, 0.62))
     said = " and ".join(here) or "none of them"

@@ -70,9 +70,9 @@ def gap_panels(gaps, floor, title="", alt=None, columns=3):
     return Picture(figure, alt or text)
 
 
-def _differences(values, name, like=None):
+def _differences(values, name, floor=None):
     """Returns differences, `(L + 1,)`, none so small that it has no place."""
-    size = None if like is None else len(like)
+    size = None if floor is None else len(floor)
     values = np.asarray(values, "float64")
     if size is not None and values.shape != (size,):
         raise ValueError(
@@ -90,8 +90,8 @@ def _differences(values, name, like=None):
 def _panel(axes, lines, floor, name):
     """Draws one program in color, the others and the level of rounding."""
     layers = np.arange(len(floor))
-    for other, line in lines.items():
-        if other != name:
+    for program, line in lines.items():
+        if program != name:
             axes.plot(layers, line, color=COLORS["muted"], lw=0.8, alpha=0.7)
     axes.plot(layers, floor, color=COLORS["sum"], ls="--", lw=1.2)
     axes.plot(layers, lines[name], color=COLORS["query"], marker="o", ms=3.5)

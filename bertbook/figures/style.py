@@ -234,8 +234,8 @@ def readable(value):
 
 def same_digits(values):
     """Writes numbers alike: with decimals unless all are whole."""
-    whole = (values == values.round()).all()
-    digits = 0 if whole or np.abs(values).max() >= 100 else 2
+    is_whole = (values == values.round()).all()
+    digits = 0 if is_whole or np.abs(values).max() >= 100 else 2
     return np.vectorize(lambda value: f"{value + 0.0:,.{digits}f}")(values)
 
 

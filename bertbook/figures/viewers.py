@@ -186,8 +186,10 @@ def chosen_layers(layers, count):
 
 def layer_index(layer, count, name):
     """Returns the number of a layer from 0; -1 is the last of `count`."""
-    whole = isinstance(layer, int | np.integer) and not isinstance(layer, bool)
-    if not whole or not -count <= layer < count:
+    is_whole = isinstance(layer, int | np.integer) and not isinstance(
+        layer, bool
+    )
+    if not is_whole or not -count <= layer < count:
         raise ValueError(
             f"`{name}` must be in [{-count}, {count - 1}], without fractions. "
             f"Received: {layer!r}."

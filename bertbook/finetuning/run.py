@@ -140,8 +140,8 @@ class Run:
         """Scores the model, and keeps its weights if they are the best."""
         row["epoch"] = round(row["step"] / self.steps_per_epoch, 4)
         if self.judge.task is not None:
-            found = self.judge.score()
-            row |= {f"dev_{name}": value for name, value in found.items()}
+            scores = self.judge.score()
+            row |= {f"dev_{name}": value for name, value in scores.items()}
             if self.best is None or self.judge.is_better(row, self.best):
                 self.best = dict(row)
                 self._store_best()
@@ -183,12 +183,12 @@ class Run:
 
     def _resume(self):
         """Returns the steps that are done, and takes up what was kept."""
-        kept = None
+        progress = None
         if self.folder is not None:
-            kept = self.folder.resume(self.model)
-        if kept is None:
+            progress = self.folder.resume(self.model)
+        if progress is None:
             return 0
-        done, state = kept
+        done, state = progress
         self.rows, self.best = state["rows"], state["best"]
         return done
 
@@ -299,9 +299,9 @@ def unchanged_by_errors(model):
 
 def nothing_is_kept(folder):
     """Returns whether a folder holds no step of a run that could go on."""
-    kept = [folder / BEST, folder / FINISHED]
+    files = [folder / BEST, folder / FINISHED]
     has_checkpoints = any((folder / "checkpoints").glob("*"))
-    return not has_checkpoints and not any(path.is_file() for path in kept)
+    return not has_checkpoints and not any(path.is_file() for path in files)
 
 
 def hash_of_start(model, path):
@@ -320,15 +320,15 @@ def hash_of_start(model, path):
     """
     if model.load_report is None:
         return None
-    found = _hash_tensors(model, model.load_report.loaded)
+    digest = _hash_tensors(model, model.load_report.loaded)
     if not ((path.parent / FINISHED).is_file() and path.is_file()):
-        return found
+        return digest
     recorded = read_json(path).get("start")
-    if found == recorded:
-        return found
+    if digest == recorded:
+        return digest
     done = type(model).from_pretrained(path.parent)
-    is_trained = found == _hash_tensors(done, model.load_report.loaded)
-    return recorded if is_trained else found
+    is_trained = digest == _hash_tensors(done, model.load_report.loaded)
+    return recorded if is_trained else digest
 
 
 def _hash_tensors(model, names):

@@ -227,11 +227,11 @@ def island_attention(query, key, value, attention_mask=None, dropout=None):
     return context, weights
 
 
-def choose_path(asked, dropout_rate, dtype="float32"):
+def choose_path(attention, dropout_rate, dtype="float32"):
     """Returns which implementation runs, and why.
 
     Args:
-        asked: "auto", "einsum", "fused" or "islands".
+        attention: "auto", "einsum", "fused" or "islands".
         dropout_rate: The rate at which attention weights are dropped.
         dtype: The type of numbers that the model computes in.
 
@@ -239,25 +239,25 @@ def choose_path(asked, dropout_rate, dtype="float32"):
         The path, one of `PATHS`, and the reason, a sentence.
 
     Raises:
-        ValueError: `asked` is another word, or cannot run here.
+        ValueError: `attention` is another word, or cannot run here.
     """
-    if asked not in ("auto", *PATHS):
+    if attention not in ("auto", *PATHS):
         raise ValueError(
             '`attention` must be "auto", "einsum", "fused" or "islands". '
-            f"Received: {asked!r}."
+            f"Received: {attention!r}."
         )
     compilation = choose_compilation(dtype)
-    if asked == "islands" and compilation.path != "islands":
+    if attention == "islands" and compilation.path != "islands":
         raise ValueError(
             f'`attention="islands"` cannot run here: {compilation.why}.'
         )
-    if asked == "auto":
+    if attention == "auto":
         if compilation.path == "islands":
             return "islands", compilation.why
         return "einsum", (
             "no fused path was measured to be faster on this kind of device"
         )
-    if asked == "fused":
+    if attention == "fused":
         if keras.backend.backend() != "jax":
             raise ValueError(
                 '`attention="fused"` needs the JAX backend: TensorFlow has no '
@@ -269,7 +269,7 @@ def choose_path(asked, dropout_rate, dtype="float32"):
                 "`attention_probs_dropout_prob` to 0. Received: "
                 f"{dropout_rate}."
             )
-    return asked, "asked for"
+    return attention, "asked for"
 
 
 def visible_keys(attention_mask):

@@ -277,8 +277,8 @@ class BertForSequenceClassification(BertWithHead):
         **kwargs,
     ):
         config, count = choose_labels(config, num_labels, id2label)
-        asked = problem_type or config.extra.get("problem_type")
-        problem_type = choose_problem(asked, count)
+        problem = problem_type or config.extra.get("problem_type")
+        problem_type = choose_problem(problem, count)
         config = config.replace(
             extra={**config.extra, "problem_type": problem_type}
         )

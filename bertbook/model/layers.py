@@ -47,9 +47,9 @@ class Dropout(keras.layers.Layer):
         )  # fmt: skip
         halves = [words, ops.right_shift(words, 16)]
         halves = [ops.bitwise_and(half, LEVELS - 1) for half in halves]
-        kept = ops.concatenate(halves, axis=-1)[..., :size] >= self.dropped
+        is_kept = ops.concatenate(halves, axis=-1)[..., :size] >= self.dropped
         scale = LEVELS / (LEVELS - self.dropped)
-        return ops.where(kept, values * scale, ops.zeros_like(values))
+        return ops.where(is_kept, values * scale, ops.zeros_like(values))
 
 
 class Dense(keras.layers.Dense):

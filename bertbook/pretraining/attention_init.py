@@ -212,11 +212,11 @@ def find_repeats(ids, segments, tokenizer):
     special = [tokenizer.cls_token_id, tokenizer.sep_token_id]
     real = ids != tokenizer.pad_token_id
     word = real & ~np.isin(ids, special)
-    other = segments[:, :, None] != segments[:, None, :]
-    other &= real[:, :, None] & real[:, None, :]
-    same = other & (ids[:, :, None] == ids[:, None, :])
+    in_other = segments[:, :, None] != segments[:, None, :]
+    in_other &= real[:, :, None] & real[:, None, :]
+    same = in_other & (ids[:, :, None] == ids[:, None, :])
     same &= word[:, :, None] & word[:, None, :]
-    ends = other & (ids == tokenizer.sep_token_id)[:, None, :]
+    ends = in_other & (ids == tokenizer.sep_token_id)[:, None, :]
     right = np.where(same.any(axis=-1, keepdims=True), same, ends)
     return right, np.broadcast_to(real[:, None, :], right.shape)
 
@@ -275,19 +275,19 @@ def random_pairs(config, tokenizer, seed):
     return ids.astype("int32"), segments.astype("int32")
 
 
-def read_off(vectors, wanted):
+def read_off(vectors, numbers):
     """Returns the weights and the bias that read a number off vectors.
 
     Args:
         vectors: NumPy array of shape `(R, S, D)`.
-        wanted: The numbers, `(R, S)`.
+        numbers: The numbers, `(R, S)`.
 
     Returns:
         NumPy array of shape `(D + 1,)`, by least squares.
     """
     rows = vectors.reshape(-1, vectors.shape[-1])
     rows = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
-    return np.linalg.lstsq(rows, np.ravel(wanted).astype("float64"))[0]
+    return np.linalg.lstsq(rows, np.ravel(numbers).astype("float64"))[0]
 
 
 def _missed_attention(answers, scores):

@@ -131,7 +131,7 @@ def prepare(
     paths = _check_paths(paths)
     _check_options(held_out, shard_tokens)
     folder = Path(folder)
-    wanted = {
+    settings = {
         "files": [[path.name, path.stat().st_size] for path in paths],
         "vocabulary": vocabulary_hash(tokenizer),
         "held_out": held_out,
@@ -139,7 +139,7 @@ def prepare(
         "shard_tokens": shard_tokens,
     }
     if (folder / RECORD).is_file():
-        return _open(folder, wanted)
+        return _open(folder, settings)
     folder.mkdir(parents=True, exist_ok=True)
     dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
     counts = {"train": 0, "held_out": 0}
@@ -158,7 +158,7 @@ def prepare(
             f"{totals['documents']} documents in "
             f"{', '.join(map(str, paths))}."
         )
-    record = {**wanted, "shards": counts, **totals}
+    record = {**settings, "shards": counts, **totals}
     write_json(folder / RECORD, record)  # now the folder counts as whole
     return Corpus(folder, record)
 
@@ -275,11 +275,11 @@ def _mix(documents, held_out, seed, shard_tokens):
 
 def _move_singles(pools, held, rng) -> None:
     """Gives a part of a single document one more, or its own away."""
-    for part, other in ("train", "held_out"), ("held_out", "train"):
-        if len(pools[part]) != 1 or not pools[other]:
+    for part, other_part in ("train", "held_out"), ("held_out", "train"):
+        if len(pools[part]) != 1 or not pools[other_part]:
             continue
-        takes = part == "train" or len(pools[other]) > 2
-        giver, taker = (other, part) if takes else (part, other)
+        takes = part == "train" or len(pools[other_part]) > 2
+        giver, taker = (other_part, part) if takes else (part, other_part)
         document = pools[giver].pop(int(rng.integers(len(pools[giver]))))
         pools[taker].append(document)
         held[giver] -= len(document.tokens)
@@ -306,10 +306,10 @@ def _draw(pool: list[Encoded], rng: Any, size: int, spared: int) -> Shard:
     )
 
 
-def _open(folder, wanted) -> Corpus:
+def _open(folder, settings) -> Corpus:
     """Returns the corpus of a folder, if it is the one that is wanted."""
     record = read_json(folder / RECORD)
-    for key, value in wanted.items():
+    for key, value in settings.items():
         if record.get(key) != value:
             raise ValueError(
                 f"{folder} holds a corpus with another `{key}`: "

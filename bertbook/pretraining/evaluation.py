@@ -106,8 +106,8 @@ def bits_per_character(nats, examples, tokenizer):
         examples: A batch of examples.
         tokenizer: The `Tokenizer` that they were made with.
     """
-    wanted = examples["masked_lm_ids"][examples["masked_lm_weights"] > 0]
-    pieces = [tokenizer.vocabulary[i] for i in wanted]
+    hidden_ids = examples["masked_lm_ids"][examples["masked_lm_weights"] > 0]
+    pieces = [tokenizer.vocabulary[i] for i in hidden_ids]
     characters = sum(
         len(piece.removeprefix(CONTINUATION))
         + (not piece.startswith(CONTINUATION))
@@ -134,11 +134,11 @@ def score_unigrams(counts, examples):
     Returns:
         `mlm_loss` and `mlm_accuracy`.
     """
-    wanted = examples["masked_lm_ids"][examples["masked_lm_weights"] > 0]
+    hidden_ids = examples["masked_lm_ids"][examples["masked_lm_weights"] > 0]
     probabilities = (counts + 1) / (counts + 1).sum()
     return {
-        "mlm_loss": float(-np.log(probabilities[wanted]).mean()),
-        "mlm_accuracy": float((wanted == counts.argmax()).mean()),
+        "mlm_loss": float(-np.log(probabilities[hidden_ids]).mean()),
+        "mlm_accuracy": float((hidden_ids == counts.argmax()).mean()),
     }
 
 
@@ -165,12 +165,12 @@ def count_bigrams(corpus, vocab_size):
         pairs = tokens[:-1] * vocab_size + tokens[1:]
         ends = shard.sentences[shard.documents[1:-1]] - 1  # of documents
         pairs = np.delete(pairs, ends)
-        found, times = np.unique(pairs, return_counts=True)
+        new_keys, new_counts = np.unique(pairs, return_counts=True)
         keys, inverse = np.unique(
-            np.concatenate([keys, found]), return_inverse=True
+            np.concatenate([keys, new_keys]), return_inverse=True
         )
         counts = np.bincount(
-            inverse, np.concatenate([counts, times]), len(keys)
+            inverse, np.concatenate([counts, new_counts]), len(keys)
         ).astype("int64")
     return Bigrams(keys, counts, vocab_size)
 
@@ -189,34 +189,34 @@ def score_bigrams(bigrams, unigrams, examples):
     Returns:
         `mlm_loss` and `mlm_accuracy`.
     """
-    wanted, left = wanted_and_left(examples)
+    hidden_ids, left_ids = hidden_and_left(examples)
     firsts, seconds = np.divmod(bigrams.keys, bigrams.vocab_size)
     size = bigrams.vocab_size
     totals = np.bincount(firsts, bigrams.counts, size)  # (V,)
     kinds = np.bincount(firsts, minlength=size)
-    place = np.searchsorted(bigrams.keys, left * size + wanted)
+    place = np.searchsorted(bigrams.keys, left_ids * size + hidden_ids)
     place = np.minimum(place, len(bigrams.keys) - 1)
-    seen = bigrams.keys[place] == left * size + wanted
+    seen = bigrams.keys[place] == left_ids * size + hidden_ids
     count = np.where(seen, bigrams.counts[place] - DISCOUNT, 0.0)
-    alone = ((unigrams + 1) / (unigrams + 1).sum())[wanted]
-    known = totals[left] > 0  # [CLS] and [SEP] begin no pair
-    total = np.maximum(totals[left], 1)
-    mixed = (count + DISCOUNT * kinds[left] * alone) / total
+    alone = ((unigrams + 1) / (unigrams + 1).sum())[hidden_ids]
+    known = totals[left_ids] > 0  # [CLS] and [SEP] begin no pair
+    total = np.maximum(totals[left_ids], 1)
+    mixed = (count + DISCOUNT * kinds[left_ids] * alone) / total
     likeliest = np.full(size, unigrams.argmax())
     order = np.argsort(bigrams.counts, kind="stable")  # the last one stays
     likeliest[firsts[order]] = seconds[order]
     return {
         "mlm_loss": float(-np.log(np.where(known, mixed, alone)).mean()),
-        "mlm_accuracy": float((likeliest[left] == wanted).mean()),
+        "mlm_accuracy": float((likeliest[left_ids] == hidden_ids).mean()),
     }
 
 
-def wanted_and_left(examples):
+def hidden_and_left(examples):
     """Returns the hidden pieces and what stands before each, `(n,)` each."""
     used = examples["masked_lm_weights"] > 0
     rows, slots = np.nonzero(used)
     columns = examples["masked_lm_positions"][rows, slots]
-    wanted = examples["masked_lm_ids"][rows, slots].astype("int64")
-    whole = examples["input_ids"].astype("int64")
-    whole[rows, columns] = wanted
-    return wanted, whole[rows, columns - 1]
+    hidden_ids = examples["masked_lm_ids"][rows, slots].astype("int64")
+    unmasked = examples["input_ids"].astype("int64")
+    unmasked[rows, columns] = hidden_ids
+    return hidden_ids, unmasked[rows, columns - 1]

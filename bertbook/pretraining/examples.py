@@ -129,9 +129,9 @@ def draw_pairs(
             is_alone = stop == here + 1  # one sentence cannot be cut
             middle = stop if is_alone else int(rng.integers(here + 1, stop))
             if is_alone or rng.random() < 0.5:
-                wanted = target - (starts[middle] - starts[here])
+                second_target = target - (starts[middle] - starts[here])
                 second = draw_other_sentence(bounds, document, rng)
-                second_stop = find_stop(starts, *second, max(1, wanted))
+                second_stop = find_stop(starts, *second, max(1, second_target))
                 spans = here, middle, second[0], second_stop
                 stop, label = middle, NOT_NEXT
             else:
@@ -157,11 +157,10 @@ def draw_other_sentence(
     bounds: list[int], document: int, rng: np.random.Generator
 ) -> tuple[int, int]:
     """Returns a random sentence of another document, and that one's end."""
-    other = int(rng.integers(len(bounds) - 2))
-    other += other >= document
-    return int(rng.integers(bounds[other], bounds[other + 1])), bounds[
-        other + 1
-    ]
+    number = int(rng.integers(len(bounds) - 2))
+    number += number >= document
+    start, end = bounds[number : number + 2]
+    return int(rng.integers(start, end)), end
 
 
 def truncate_pair(

@@ -230,12 +230,12 @@ def gather_slots(
     rows, columns = np.nonzero(chosen)
     places = (np.cumsum(chosen, axis=1) - 1)[rows, columns]
     shape = len(input_ids), slots
-    found = {
+    targets = {
         "masked_lm_positions": np.zeros(shape, "int32"),
         "masked_lm_ids": np.zeros(shape, "int32"),
         "masked_lm_weights": np.zeros(shape, "float32"),
     }
-    found["masked_lm_positions"][rows, places] = columns
-    found["masked_lm_ids"][rows, places] = input_ids[rows, columns]
-    found["masked_lm_weights"][rows, places] = 1.0
-    return found
+    targets["masked_lm_positions"][rows, places] = columns
+    targets["masked_lm_ids"][rows, places] = input_ids[rows, columns]
+    targets["masked_lm_weights"][rows, places] = 1.0
+    return targets

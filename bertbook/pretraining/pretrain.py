@@ -415,7 +415,7 @@ def evaluator(stream, shards):
     )
 
     def evaluate(model):
-        found = evaluation.score_pretraining(model, examples)
-        return {f"held_out_{name}": value for name, value in found.items()}
+        scores = evaluation.score_pretraining(model, examples)
+        return {f"held_out_{name}": value for name, value in scores.items()}
 
     return evaluate

@@ -60,16 +60,18 @@ def count_shared(config, embedding_size=None):
             f"`embedding_size` must be >= 1. Received: {embedding_size}."
         )
     width, layers = config.hidden_size, config.num_hidden_layers
-    one = count_parameters(config.replace(num_hidden_layers=1))
+    count = count_parameters(config.replace(num_hidden_layers=1))
     if layers == 0 or embedding_size is None:
-        return one
+        return count
     rows = (
         config.vocab_size
         + config.max_position_embeddings
         + config.type_vocab_size
         + 2  # scale and shift of the norm
     )
-    return one + rows * (embedding_size - width) + (embedding_size + 1) * width
+    return (
+        count + rows * (embedding_size - width) + (embedding_size + 1) * width
+    )
 
 
 ALBERT_BASE = BertConfig(vocab_size=30_000)  # V; E is 128

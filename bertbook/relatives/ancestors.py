@@ -76,12 +76,14 @@ def make_ancestor(name, pieces, length):
         raise ValueError(
             f"`name` must be one of {', '.join(FAMILY)}. Received: {name!r}."
         )
-    one = FAMILY[name]
+    ancestor = FAMILY[name]
     vocab_size = len(pieces.special)
-    if one.widths:
-        kind = BidirectionalLM if one.guesses == BOTH else LSTMLanguageModel
+    if ancestor.widths:
+        kind = (
+            BidirectionalLM if ancestor.guesses == BOTH else LSTMLanguageModel
+        )
         config = LSTMConfig(
-            vocab_size=vocab_size, widths=one.widths, initializer_range=0.4
+            vocab_size=vocab_size, widths=ancestor.widths, initializer_range=0.4
         )  # with small vectors the gates hardly move at first
         return kind(config)
     sizes = {
@@ -96,7 +98,7 @@ def make_ancestor(name, pieces, length):
         "attention_probs_dropout_prob": 0.0,
         "pad_token_id": pieces.pad,
     }
-    if one.guesses == MASKED:
+    if ancestor.guesses == MASKED:
         return BertForMaskedLM(BertConfig(**sizes))
     ids = {"bos_token_id": pieces.cls, "eos_token_id": pieces.sep}
     return CausalLM(CausalLMConfig(**sizes, **ids))
@@ -183,14 +185,14 @@ def lesson(guesses, rows, pieces, rng=None):
         "next": np.roll(rows, -1, axis=1),
         "previous": np.roll(rows, 1, axis=1),
     }
-    asked = {
+    counted = {
         name: (~pieces.special[ids]).astype("float32")
         for name, ids in right.items()
     }
-    asked["next"][:, -1] = asked["previous"][:, 0] = 0  # those came around
+    counted["next"][:, -1] = counted["previous"][:, 0] = 0  # those came around
     if guesses == BOTH:
-        return {"input_ids": rows}, right, asked
-    return {"input_ids": rows}, right["next"], asked["next"]
+        return {"input_ids": rows}, right, counted
+    return {"input_ids": rows}, right["next"], counted["next"]
 
 
 def lessons(guesses, rows, pieces, batch_size=16, seed=0):
@@ -230,7 +232,7 @@ def rate_at(share, peak, warmup=WARMUP):
     return peak * max(0.0, min(share / warmup, (1 - share) / (1 - warmup)))
 
 
-def train_for(model, given, seconds, peak, clock=time.process_time):
+def train_for(model, batches, seconds, peak, clock=time.process_time):
     """Trains for a time, not for a number of steps.
 
     The first step, in which the backend compiles, has the rate 0 and is not
@@ -238,7 +240,7 @@ def train_for(model, given, seconds, peak, clock=time.process_time):
 
     Args:
         model: A compiled model.
-        given: Yields what `lesson` returns, without end.
+        batches: Yields what `lesson` returns, without end.
         seconds: How long.
         peak: The highest learning rate.
         clock: Tells the time in seconds: that of this process, which stands
@@ -258,22 +260,22 @@ def train_for(model, given, seconds, peak, clock=time.process_time):
             f"Received: {seconds} and {peak}."
         )
     model.optimizer.learning_rate = 0.0
-    model.train_on_batch(*next(given))
-    found = {"steps": 0, "tokens": 0, "guesses": 0, "curve": []}
+    model.train_on_batch(*next(batches))
+    history = {"steps": 0, "tokens": 0, "guesses": 0, "curve": []}
     start, spent = clock(), 0.0
     while spent < seconds:
         model.optimizer.learning_rate = rate_at(spent / seconds, peak)
-        batch, right, weights = next(given)
+        batch, right, weights = next(batches)
         loss = float(np.ravel(model.train_on_batch(batch, right, weights))[0])
         if not np.isfinite(loss):
             raise ValueError(f"The loss must be finite. Received: {loss}.")
-        found["steps"] += 1
-        found["tokens"] += batch["input_ids"].size
-        found["guesses"] += count_guesses(weights)
+        history["steps"] += 1
+        history["tokens"] += batch["input_ids"].size
+        history["guesses"] += count_guesses(weights)
         spent = clock() - start
-        if spent >= (len(found["curve"]) + 1) * seconds / REPORTS:
-            found["curve"].append((round(spent, 2), round(loss, 4)))
-    return {**found, "seconds": round(spent, 2)}
+        if spent >= (len(history["curve"]) + 1) * seconds / REPORTS:
+            history["curve"].append((round(spent, 2), round(loss, 4)))
+    return {**history, "seconds": round(spent, 2)}
 
 
 def count_guesses(weights):
@@ -297,8 +299,8 @@ def held_out_loss(model, guesses, rows, pieces, batch_size=32, seed=0):
     rng = np.random.default_rng(seed)
     total = count = 0.0
     for start in range(0, len(rows), batch_size):
-        some = rows[start : start + batch_size]
-        batch, right, weights = lesson(guesses, some, pieces, rng)
+        batch_rows = rows[start : start + batch_size]
+        batch, right, weights = lesson(guesses, batch_rows, pieces, rng)
         logits = model(batch)
         if guesses == BOTH:
             logits, right, weights = (

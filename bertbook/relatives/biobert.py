@@ -134,7 +134,7 @@ def masked_loss(
     total = 0.0
     for start in range(0, len(rows["input_ids"]), batch_size):
         part = {n: a[start : start + batch_size] for n, a in rows.items()}
-        wanted, weights = part["masked_lm_ids"], part["masked_lm_weights"]
+        labels, weights = part["masked_lm_ids"], part["masked_lm_weights"]
         inputs = {
             name: part[name].astype("int32")
             for name in (
@@ -148,7 +148,7 @@ def masked_loss(
         if isinstance(outputs, dict):
             outputs = outputs["mlm_logits"]
         logits = np.asarray(outputs, "float64")  # (B, M, V)
-        right = np.take_along_axis(logits, wanted[..., None], axis=2)[..., 0]
+        right = np.take_along_axis(logits, labels[..., None], axis=2)[..., 0]
         highest = logits.max(axis=2)
         sums = np.exp(logits - highest[..., None]).sum(axis=2)
         total += float(((highest + np.log(sums) - right) * weights).sum())

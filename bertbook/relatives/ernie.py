@@ -34,13 +34,13 @@ def phrase_ids(tokenizer: Any, phrases: Sequence[str]) -> list[tuple[int, ...]]:
         ValueError: There is no phrase, or one has no piece.
     """
     check_rows(phrases, None)
-    found = [tuple(ids) for ids in tokenizer.encode_pieces(list(phrases))]
-    for phrase, ids in zip(phrases, found, strict=True):
+    pieces = [tuple(ids) for ids in tokenizer.encode_pieces(list(phrases))]
+    for phrase, ids in zip(phrases, pieces, strict=True):
         if not ids:
             raise ValueError(
                 f"`phrases` must hold texts with words. Received: {phrase!r}."
             )
-    return sorted(set(found), key=lambda ids: (-len(ids), ids))
+    return sorted(set(pieces), key=lambda ids: (-len(ids), ids))
 
 
 def join_phrases(
@@ -74,8 +74,9 @@ def join_phrases(
         same = (windows == np.asarray(phrase)).all(axis=2)
         for row, start in zip(*np.nonzero(same), strict=True):
             stop = start + size
-            whole = ends[row, start] and ends[row, stop]  # of whole words
-            if whole and not taken[row, start:stop].any():
+            # A unit holds whole words, or none of the phrase.
+            is_whole = ends[row, start] and ends[row, stop]
+            if is_whole and not taken[row, start:stop].any():
                 taken[row, start:stop] = True
                 joined[row, start + 1 : stop] = False
     return joined

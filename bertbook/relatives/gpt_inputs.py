@@ -51,7 +51,7 @@ def write_entailment(
 
 
 def write_similarity(
-    text: str, other: str, marks: Marks = MARKS
+    text: str, other_text: str, marks: Marks = MARKS
 ) -> tuple[str, str]:
     """Writes two texts in both orders, as neither comes first.
 
@@ -64,7 +64,7 @@ def write_similarity(
     '<start> It is wet. <delimiter> It rains. <extract>'
     """
     first = _checked("text", text, marks)
-    second = _checked("other", other, marks)
+    second = _checked("other_text", other_text, marks)
     return _write([first, second], marks), _write([second, first], marks)
 
 
@@ -106,8 +106,8 @@ def _write(parts: Sequence[str], marks: Marks) -> str:
 def _checked(name: str, text: str, marks: Marks) -> str:
     """Returns a text without blanks at its ends, after a check."""
     check_text(text, name)
-    found = [mark for mark in marks if mark in text]
-    if not text.strip() or found:
+    forbidden = [mark for mark in marks if mark in text]
+    if not text.strip() or forbidden:
         raise ValueError(
             f"`{name}` must hold words and none of {', '.join(marks)}. "
             f"Received: {text!r}."

@@ -111,10 +111,10 @@ class GradualAdam(AdamW):
                 f"Received: {count}."
             )
         opened = np.array(ops.convert_to_numpy(self.opened))
-        wanted = np.arange(len(opened)) >= len(opened) - count
+        is_trained = np.arange(len(opened)) >= len(opened) - count
         now = float(ops.convert_to_numpy(self.iterations))
-        opened[~wanted] = FROZEN
-        opened[wanted & (opened == FROZEN)] = now
+        opened[~is_trained] = FROZEN
+        opened[is_trained & (opened == FROZEN)] = now
         self.opened.assign(opened)
 
     def update_step(self, gradient, variable, learning_rate):

@@ -39,7 +39,7 @@ class Relative(NamedTuple):
         paper: As `references` knows it.
         corpus: What it learned from.
         change: What is not as in BERT.
-        ours: Which line of our code changes.
+        code_change: Which line of our code changes.
         parameters: Of the encoder, with its pooler; None where neither the
             paper nor a config says it.
     """
@@ -49,7 +49,7 @@ class Relative(NamedTuple):
     paper: str
     corpus: str
     change: str
-    ours: str
+    code_change: str
     parameters: int | None
 
 
@@ -170,19 +170,21 @@ def write_table(
         ValueError: A column or a kind is unknown.
     """
     columns, kinds = list(columns), list(kinds)
-    for name, given, known in (
+    for name, values, known in (
         ("columns", columns, Relative._fields),
         ("kinds", kinds, KINDS),
     ):
-        if not given or not set(given) <= set(known):
+        if not values or not set(values) <= set(known):
             raise ValueError(
                 f"`{name}` must be some of {', '.join(known)}. "
-                f"Received: {', '.join(given) or 'none'}."
+                f"Received: {', '.join(values) or 'none'}."
             )
     lines = [_row(columns), _row("---" for _ in columns)]
-    for one in RELATIVES:
-        if one.kind in kinds:
-            lines.append(_row(_shown(getattr(one, name)) for name in columns))
+    for relative in RELATIVES:
+        if relative.kind in kinds:
+            lines.append(
+                _row(_shown(getattr(relative, name)) for name in columns)
+            )
     return lines
 
 

@@ -39,13 +39,13 @@ class Settings:
 
 def in_rows(function, *columns):
     """Calls a function for each row, and names the row that it refuses."""
-    found = []
+    results = []
     for row, values in enumerate(zip(*columns, strict=True)):
         try:
-            found.append(function(*values))
+            results.append(function(*values))
         except ValueError as error:
             raise ValueError(f"Row {row}: {error}") from None
-    return found
+    return results
 
 
 def check_columns(

@@ -33,8 +33,8 @@ def accuracy(labels: Sequence, predictions: Sequence) -> float:
     Raises:
         ValueError: They are empty, of different length or of different kind.
     """
-    wanted, guesses = _check_columns(labels, predictions)
-    return float((wanted == guesses).mean())
+    expected, predicted = _check_columns(labels, predictions)
+    return float((expected == predicted).mean())
 
 
 def f1(
@@ -60,21 +60,21 @@ def f1(
         raise ValueError(
             f'`average` must be "binary" or "macro". Received: {average!r}.'
         )
-    wanted, guesses = _check_columns(labels, predictions)
+    expected, predicted = _check_columns(labels, predictions)
     if average == "macro":
         return float(
             _sklearn().f1_score(
-                wanted, guesses, average="macro", zero_division=0
+                expected, predicted, average="macro", zero_division=0
             )
         )
-    if isinstance(positive, str) != (wanted.dtype.kind in STRINGS):
+    if isinstance(positive, str) != (expected.dtype.kind in STRINGS):
         raise ValueError(
             "`positive` must be of the kind of the labels. "
-            f"Received: {positive!r} for {wanted.dtype}."
+            f"Received: {positive!r} for {expected.dtype}."
         )
     return float(
         _sklearn().f1_score(
-            wanted == positive, guesses == positive, zero_division=0
+            expected == positive, predicted == positive, zero_division=0
         )
     )
 
@@ -160,13 +160,17 @@ def entity_f1(
     true: Counter = Counter()
     guessed: Counter = Counter()
     right: Counter = Counter()
-    for row, (wanted, found) in enumerate(zip(tags, predictions, strict=True)):
-        if len(wanted) != len(found):
+    for row, (expected, predicted) in enumerate(
+        zip(tags, predictions, strict=True)
+    ):
+        if len(expected) != len(predicted):
             raise ValueError(
                 f"`predictions[{row}]` must hold a tag for each of "
-                f"{len(wanted)} words. Received: {len(found)}."
+                f"{len(expected)} words. Received: {len(predicted)}."
             )
-        sets = [set(find_entities(part, strict)) for part in (wanted, found)]
+        sets = [
+            set(find_entities(part, strict)) for part in (expected, predicted)
+        ]
         true.update(entity.type for entity in sets[0])
         guessed.update(entity.type for entity in sets[1])
         right.update(entity.type for entity in sets[0] & sets[1])
@@ -305,11 +309,11 @@ def answer_f1(prediction: str, answer: str, version: int = 1) -> float:
     0.5
     """
     predicted = normalize_answer(prediction).split()
-    wanted = normalize_answer(answer).split()
-    if not predicted and not wanted:
+    expected = normalize_answer(answer).split()
+    if not predicted and not expected:
         return float(version == 2)
-    common = (Counter(predicted) & Counter(wanted)).total()
-    return 2 * common / (len(predicted) + len(wanted))
+    common = (Counter(predicted) & Counter(expected)).total()
+    return 2 * common / (len(predicted) + len(expected))
 
 
 def score_questions(
@@ -336,11 +340,11 @@ def score_questions(
     _check_ids([question["id"] for question in questions], predictions)
     exact, overlap = np.zeros(len(questions)), np.zeros(len(questions))
     for row, question in enumerate(questions):
-        wanted = _wanted(question, version)
+        answers = _accepted_answers(question, version)
         guess = predictions[question["id"]]
         spelling = normalize_answer(guess)
-        exact[row] = spelling in map(normalize_answer, wanted)
-        overlap[row] = max(answer_f1(guess, text, version) for text in wanted)
+        exact[row] = spelling in map(normalize_answer, answers)
+        overlap[row] = max(answer_f1(guess, text, version) for text in answers)
     return {"exact_match": exact, "f1": overlap}
 
 
@@ -362,7 +366,7 @@ def squad(
         there are any.
     """
     scores = score_questions(questions, predictions, version)
-    found = {name: float(column.mean()) for name, column in scores.items()}
+    means = {name: float(column.mean()) for name, column in scores.items()}
     if version == 2:
         has_answer = answerable(questions)
         for part, rows in (
@@ -371,8 +375,8 @@ def squad(
         ):
             for name, column in scores.items():
                 if rows.any():
-                    found[f"{part}_{name}"] = float(column[rows].mean())
-    return found
+                    means[f"{part}_{name}"] = float(column[rows].mean())
+    return means
 
 
 def answerable(questions: Sequence[Mapping]) -> np.ndarray:
@@ -423,7 +427,7 @@ def best_threshold(
     return float(threshold), float(totals[best] / len(scores))
 
 
-def _wanted(question: Mapping, version: int) -> list[str]:
+def _accepted_answers(question: Mapping, version: int) -> list[str]:
     """Returns the texts of the answers, as the official script takes them."""
     texts = [answer["text"] for answer in question["answers"]]
     if version == 2:

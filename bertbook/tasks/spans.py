@@ -52,13 +52,13 @@ def align_answer(
             is left of the answer.
     """
     check_text(text, "text")
-    found = None
+    substring = None
     if is_integer(answer_start) and answer_start >= 0:
-        found = windowed.context[answer_start : answer_start + len(text)]
-    if found != text:
+        substring = windowed.context[answer_start : answer_start + len(text)]
+    if substring != text:
         raise ValueError(
             f"`answer_start` must point at the answer, {text!r}. Received: "
-            f"{answer_start!r}, where the context holds {found!r}."
+            f"{answer_start!r}, where the context holds {substring!r}."
         )
     end = answer_start + len(text)
     starts, ends = windowed.offsets.T
@@ -135,10 +135,10 @@ def best_spans(
     ends = np.pad(end, (0, width - 1), constant_values=-np.inf)
     ends = np.lib.stride_tricks.sliding_window_view(ends, width)
     table = (start[:, None] + ends).ravel()  # (C, width): by start, by length
-    kept = min(n_best, len(table))
-    least = np.partition(table, -kept)[-kept]
-    (found,) = np.nonzero((table >= least) & np.isfinite(table))
-    order = found[np.argsort(-table[found], kind="stable")][:n_best]
+    count = min(n_best, len(table))
+    least = np.partition(table, -count)[-count]
+    (indices,) = np.nonzero((table >= least) & np.isfinite(table))
+    order = indices[np.argsort(-table[indices], kind="stable")][:n_best]
     firsts, longer = np.divmod(order, width)
     lasts = firsts + longer
     scores = table[order]

@@ -91,13 +91,17 @@ def window_words(
     for number, (first, last) in enumerate(bounds):
         ids = [i for word in pieces[first:last] for i in word]
         words_of = np.repeat(range(first, last), sizes[first:last])
-        own = np.flatnonzero(owners == number).tolist()  # in a row, or none
+        owned_words = np.flatnonzero(
+            owners == number
+        ).tolist()  # in a row, or none
         windows.append(
             TagWindow(
                 [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id],
                 [0] * (len(ids) + 2),
                 [-1, *words_of.tolist(), -1],
-                range(own[0], own[-1] + 1) if own else range(0),
+                range(owned_words[0], owned_words[-1] + 1)
+                if owned_words
+                else range(0),
             )
         )
     return windows
@@ -156,12 +160,12 @@ def speaking_tokens(window: TagWindow, strategy: str = "first") -> np.ndarray:
             f"Received: {strategy!r}."
         )
     words = np.array(window.word_ids)
-    own = (words >= window.words.start) & (words < window.words.stop)
+    speaking = (words >= window.words.start) & (words < window.words.stop)
     if strategy == "first":
-        own[1:] &= words[1:] != words[:-1]
+        speaking[1:] &= words[1:] != words[:-1]
     elif strategy == "last":
-        own[:-1] &= words[:-1] != words[1:]
-    return own
+        speaking[:-1] &= words[:-1] != words[1:]
+    return speaking
 
 
 def label_words(
@@ -203,8 +207,8 @@ def label_words(
     labels, weights = [], []
     for window in windows:
         speaking = speaking_tokens(window, strategy)
-        found = np.where(speaking, ids[window.word_ids], 0)
-        labels.append(found.astype("int32"))
+        token_labels = np.where(speaking, ids[window.word_ids], 0)
+        labels.append(token_labels.astype("int32"))
         weights.append(speaking.astype("float32"))
     return labels, weights
 

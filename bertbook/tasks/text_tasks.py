@@ -82,24 +82,24 @@ class Texts:
         """Returns the metrics of the labels."""
         logits, labels = np.stack(outputs), self._labels()
         if self.problem == REGRESSION:
-            wanted, guesses = labels[:, 0], logits[:, 0]
+            expected, guesses = labels[:, 0], logits[:, 0]
             return {
-                "pearson": metrics.pearson(wanted, guesses),
-                "spearman": metrics.spearman(wanted, guesses),
-                "mean_squared_error": float(((wanted - guesses) ** 2).mean()),
+                "pearson": metrics.pearson(expected, guesses),
+                "spearman": metrics.spearman(expected, guesses),
+                "mean_squared_error": float(((expected - guesses) ** 2).mean()),
             }
         if self.problem != ONE_LABEL:
             return metrics.several_labels(labels, logits > 0)
         guesses = logits.argmax(axis=1)
-        found = {"accuracy": metrics.accuracy(labels, guesses)}
+        scores = {"accuracy": metrics.accuracy(labels, guesses)}
         if not metrics.has_sklearn():
-            return found
+            return scores
         if logits.shape[1] == 2:
-            found["f1"] = metrics.f1(labels, guesses)
+            scores["f1"] = metrics.f1(labels, guesses)
         else:
-            found["f1"] = metrics.f1(labels, guesses, "macro")
-        found["matthews"] = metrics.matthews(labels, guesses)
-        return found
+            scores["f1"] = metrics.f1(labels, guesses, "macro")
+        scores["matthews"] = metrics.matthews(labels, guesses)
+        return scores
 
     def blank_score(self):
         """Returns the metrics of numbers that no model gave.

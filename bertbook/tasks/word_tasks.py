@@ -119,7 +119,7 @@ class Questions:
 
     def score(self, outputs):
         """Returns exact match and F1, as the official scripts do."""
-        guesses = [found["text"] for found in self.predictions(outputs)]
+        guesses = [answer["text"] for answer in self.predictions(outputs)]
         return self._measure(guesses)
 
     def blank_score(self):
@@ -134,9 +134,9 @@ class Questions:
         """Returns where "no answer" should win, for the best F1."""
         ranked = list(self.ranked(outputs))
         questions, guesses = self._numbered([a[0].text for a, _ in ranked])
-        found = answer_scores.score_questions(questions, guesses, version=2)
+        scores = answer_scores.score_questions(questions, guesses, version=2)
         return answer_scores.best_threshold(
-            found["f1"],
+            scores["f1"],
             np.array([none - answers[0].score for answers, none in ranked]),
             answer_scores.answerable(questions),
         )[0]
@@ -149,8 +149,8 @@ class Questions:
         answers = labeled(self.data, "answers")
         ids = self.data.get("id") or [str(i) for i in range(len(answers))]
         questions = [
-            {"id": name, "answers": wanted}
-            for name, wanted in zip(ids, answers, strict=True)
+            {"id": name, "answers": accepted}
+            for name, accepted in zip(ids, answers, strict=True)
         ]
         return questions, dict(zip(ids, guesses, strict=True))
 
@@ -187,9 +187,11 @@ class Tags:
         for windows, tags in zip(
             self.sentences, self._tags(known=ids), strict=True
         ):
-            found = label_words(windows, tags, ids, self.strategy)
-            labels += found[0]
-            weights += found[1]
+            token_labels, token_weights = label_words(
+                windows, tags, ids, self.strategy
+            )
+            labels += token_labels
+            weights += token_weights
         self.rows.targets, self.rows.weights = {"": labels}, weights
 
     def loss(self):
@@ -223,14 +225,14 @@ class Tags:
         return self._measure([["O"] * len(row) for row in self.data["tokens"]])
 
     def _measure(self, guesses):
-        wanted = self._tags()
+        expected = self._tags()
         flat = [
             [tag for tags in column for tag in tags]
-            for column in (wanted, guesses)
+            for column in (expected, guesses)
         ]
-        found = answer_scores.entity_f1(wanted, guesses)
-        kept = {name: found[name] for name in ("precision", "recall", "f1")}
-        return kept | {"word_accuracy": answer_scores.accuracy(*flat)}
+        scores = answer_scores.entity_f1(expected, guesses)
+        ratios = {name: scores[name] for name in ("precision", "recall", "f1")}
+        return ratios | {"word_accuracy": answer_scores.accuracy(*flat)}
 
     def _names(self):
         """Returns the names of the tags by number."""

@@ -56,8 +56,8 @@ def repair_bio(tags: Sequence[str]) -> list[str]:
     repaired, previous = [], ""
     for place, tag in enumerate(tags):
         prefix, kind = split_tag(tag, place)
-        alone = prefix == "I" and kind != previous
-        repaired.append(f"B-{kind}" if alone else tag)
+        is_start = prefix == "I" and kind != previous
+        repaired.append(f"B-{kind}" if is_start else tag)
         previous = kind
     return repaired
 
@@ -119,7 +119,7 @@ def place_entities(
             "`entities` must lie within the words of `offsets`, "
             f"{words}. Received: {entities}."
         )
-    found = []
+    spans = []
     for kind, first, stop in entities:
         start, end = int(offsets[first][0]), int(offsets[stop - 1][1])
         entity = {
@@ -127,8 +127,8 @@ def place_entities(
         }  # fmt: skip
         if probabilities is not None:
             entity["score"] = float(np.mean(probabilities[first:stop]))
-        found.append(entity)
-    return found
+        spans.append(entity)
+    return spans
 
 
 def find_words(

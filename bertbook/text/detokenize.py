@@ -31,8 +31,10 @@ def spell(ids: Iterable[int], tokenizer: Any) -> str:
             another, or its table has more rows.
     """
     pieces = (_piece(i, tokenizer.vocabulary) for i in ids)
-    kept = (piece for piece in pieces if piece not in tokenizer.special_tokens)
-    return join_words(join_pieces(kept))
+    ordinary = (
+        piece for piece in pieces if piece not in tokenizer.special_tokens
+    )
+    return join_words(join_pieces(ordinary))
 
 
 def _piece(number: int, vocabulary: Sequence[str]) -> str:

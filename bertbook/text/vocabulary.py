@@ -134,15 +134,15 @@ def read_settings(path: Path) -> dict[str, Any]:
         "tokenize_chinese_chars": "split_cjk",
     }
     settings = {
-        ours: stored[theirs]
-        for theirs, ours in keywords.items()
-        if stored.get(theirs) is not None
+        keyword: stored[key]
+        for key, keyword in keywords.items()
+        if stored.get(key) is not None
     }
-    for theirs, ours in keywords.items():
-        if not isinstance(settings.get(ours, True), bool):
+    for key, keyword in keywords.items():
+        if not isinstance(settings.get(keyword, True), bool):
             raise ValueError(
-                f"{path}: `{theirs}` must be true or false. "
-                f"Received: {stored[theirs]!r}."
+                f"{path}: `{key}` must be true or false. "
+                f"Received: {stored[key]!r}."
             )
     return settings
 

@@ -261,13 +261,13 @@ def _drop_accents(characters: list[Character]) -> list[Character]:
         for character, _ in characters
         for number, part in enumerate(unicodedata.normalize("NFD", character))
     ]
-    kept = []
+    stripped = []
     source = -1
     for part, same_source in _sort_marks(decomposed):
         source += not same_source
         if unicodedata.category(part) != "Mn":
-            kept.append((part, characters[source][1]))
-    return kept
+            stripped.append((part, characters[source][1]))
+    return stripped
 
 
 def _sort_marks(decomposed):

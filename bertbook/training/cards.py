@@ -81,7 +81,7 @@ def write_translation_card(
     folder: Path,
     record: Mapping[str, Any],
     facts: Mapping[str, int],
-    found: Mapping[str, float],
+    scores: Mapping[str, float],
 ) -> None:
     """Writes README.md of a translator: its size, figures and recipe.
 
@@ -89,10 +89,10 @@ def write_translation_card(
         folder: The folder of the model.
         record: What the run records of itself.
         facts: How many `pairs` it learned from, and how many were `left_out`.
-        found: What it gives on dev.
+        scores: What it gives on dev.
     """
     config = record["config"]
-    figures = ", ".join(f"{name} {value}" for name, value in found.items())
+    figures = ", ".join(f"{name} {value}" for name, value in scores.items())
     decoder = config["num_decoder_layers"] or config["num_hidden_layers"]
     lines = [
         "# A translator trained with bertbook",

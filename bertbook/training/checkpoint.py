@@ -175,14 +175,14 @@ def _key(name):
 AVERAGED = "weights-*.safetensors"
 
 
-def keep_weights(folder, step, model, kept):
+def keep_weights(folder, step, model, max_to_keep):
     """Writes the weights of a step, and removes the oldest of too many.
 
     Args:
         folder: Made where it is missing.
         step: Number of steps done.
         model: A model.
-        kept: How many steps are kept, at least 1.
+        max_to_keep: How many steps are kept, at least 1.
 
     Raises:
         OSError: The disk is full, or `folder` cannot be written.
@@ -190,7 +190,7 @@ def keep_weights(folder, step, model, kept):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     save_weights(folder / AVERAGED.replace("*", f"{step:08d}"), model)
-    for old in sorted(folder.glob(AVERAGED))[:-kept]:
+    for old in sorted(folder.glob(AVERAGED))[:-max_to_keep]:
         old.unlink()
 
 

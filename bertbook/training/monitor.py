@@ -135,8 +135,8 @@ class Monitor(keras.callbacks.Callback):
             ValueError: The loss is NaN or infinite.
         """
         row = {"step": self.done}
-        for theirs, ours in self.names.items():
-            row[ours] = float(f"{float(logs[theirs]):.6g}")
+        for logged_name, name in self.names.items():
+            row[name] = float(f"{float(logs[logged_name]):.6g}")
         if not math.isfinite(row["loss"]):
             raise ValueError(
                 f"The loss is {row['loss']} at step {self.done}: lower the "

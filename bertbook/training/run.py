@@ -46,10 +46,10 @@ class RunFolder:
             The steps done and the state that was saved with them, or None
             where the run is at its start.
         """
-        found = checkpoint.load_checkpoint(self.checkpoints, model)
-        if found is not None and self.verbose:
-            print(f"going on after step {found[0]}")
-        return found
+        progress = checkpoint.load_checkpoint(self.checkpoints, model)
+        if progress is not None and self.verbose:
+            print(f"going on after step {progress[0]}")
+        return progress
 
     def save(self, step, model, state):
         """Writes a checkpoint of a step."""

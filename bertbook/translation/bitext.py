@@ -46,8 +46,8 @@ class Bitext:
         A target needs one place less than it has tokens: the first is given,
         the last is to be found.
         """
-        both = zip(self.sources, self.targets, strict=True)
-        return np.array([max(len(s), len(t) - 1) for s, t in both])
+        pairs = zip(self.sources, self.targets, strict=True)
+        return np.array([max(len(s), len(t) - 1) for s, t in pairs])
 
     def step(
         self, rows: Sequence[int], length: int, batch_size: int
@@ -114,27 +114,27 @@ def encode_pairs(
         ValueError: The columns are empty or differ in length, hold something
             else than texts, a text has no piece, or no pair is short enough.
     """
-    given = _encode("source", sources, tokenizer, config)
-    wanted = _encode("target", targets, target_tokenizer, config)
-    if len(given) != len(wanted):
+    source_ids = _encode("source", sources, tokenizer, config)
+    target_ids = _encode("target", targets, target_tokenizer, config)
+    if len(source_ids) != len(target_ids):
         raise ValueError(
             "`target` must be as long as `source`. Received: "
-            f"{len(wanted)} and {len(given)}."
+            f"{len(target_ids)} and {len(source_ids)}."
         )
-    whole = Bitext(given, wanted, config.pad_token_id)
+    pairs = Bitext(source_ids, target_ids, config.pad_token_id)
     limit = config.max_position_embeddings
-    kept = np.flatnonzero(whole.lengths() <= limit)
-    if not len(kept):
+    rows = np.flatnonzero(pairs.lengths() <= limit)
+    if not len(rows):
         raise ValueError(
             "A pair must have at most `max_position_embeddings` tokens a side, "
-            f"{limit}. Received: {len(whole)} pairs, all longer."
+            f"{limit}. Received: {len(pairs)} pairs, all longer."
         )
     return Bitext(
-        [given[i] for i in kept],
-        [wanted[i] for i in kept],
+        [source_ids[i] for i in rows],
+        [target_ids[i] for i in rows],
         config.pad_token_id,
-        len(whole) - len(kept),
-        kept.tolist(),
+        len(pairs) - len(rows),
+        rows.tolist(),
     )
 
 
@@ -189,12 +189,12 @@ def draw_batches(
     for place, length in enumerate(all_lengths):
         size = max(1, tokens // length)
         rows = np.concatenate([rest, order[places == place]])
-        whole = len(rows) - len(rows) % size
+        stop = len(rows) - len(rows) % size
         batches += [
             (rows[first : first + size], length, size)
-            for first in range(0, whole, size)
+            for first in range(0, stop, size)
         ]
-        rest = rows[whole:]
+        rest = rows[stop:]
         if not (places > place).any():
             break
     if len(rest):

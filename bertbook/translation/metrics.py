@@ -77,8 +77,8 @@ def _checked(
     translations, references, called="translations"
 ) -> list[list[str]]:
     """Returns the references of each translation as a list."""
-    both = {called: translations, "references": references}
-    for name, texts in both.items():
+    columns = {called: translations, "references": references}
+    for name, texts in columns.items():
         no_list = isinstance(texts, str | bytes | Mapping | Set)
         if no_list or not hasattr(texts, "__len__"):
             raise ValueError(
@@ -89,7 +89,7 @@ def _checked(
             f"`{called}` and `references` must be of one length, 1 at "
             f"least. Received: {len(translations)} and {len(references)}."
         )
-    rows = [[one] if isinstance(one, str) else one for one in references]
+    rows = [[row] if isinstance(row, str) else row for row in references]
     for row, (translation, texts) in enumerate(
         zip(translations, rows, strict=True)
     ):

@@ -215,8 +215,8 @@ def train_vocabularies(train, config, lowercase, out):
     sources, targets = columns_of(train)
     if config.target_vocab_size is None:
         lines = [*sources, *targets]
-        one = _kept_tokenizer(lines, config.vocab_size, lowercase, out)
-        return one, one
+        tokenizer = _kept_tokenizer(lines, config.vocab_size, lowercase, out)
+        return tokenizer, tokenizer
     return (
         _kept_tokenizer(sources, config.vocab_size, lowercase, out),
         _kept_tokenizer(
@@ -310,13 +310,15 @@ def train_translation(
 
 def make_model(train, config, lowercase, recipe, out):
     """Returns a model with drawn weights and the vocabularies of its texts."""
-    own, target = train_vocabularies(train, config, lowercase, out)
-    config = config.replace(vocab_size=len(own))
+    tokenizer, target_tokenizer = train_vocabularies(
+        train, config, lowercase, out
+    )
+    config = config.replace(vocab_size=len(tokenizer))
     if config.target_vocab_size is not None:
-        config = config.replace(target_vocab_size=len(target))
+        config = config.replace(target_vocab_size=len(target_tokenizer))
     keras.utils.set_random_seed(recipe.seed)
     model = Seq2SeqTransformer(config, dtype=recipe.dtype)
-    model.tokenizer, model.target_tokenizer = own, target
+    model.tokenizer, model.target_tokenizer = tokenizer, target_tokenizer
     return model
 
 
@@ -356,10 +358,10 @@ class Run:
             spent = state["seconds"] + time.perf_counter() - started
             self._fit(done, spent)
         average_weights(self.folder.checkpoints, self.model)
-        found = self._measure(beams=True)
+        scores = self._measure(beams=True)
         facts = {"pairs": len(self.pairs), "left_out": self.pairs.left_out}
         cards.write_translation_card(
-            self.folder.path, self.record, facts, found
+            self.folder.path, self.record, facts, scores
         )
         self.model.save_pretrained(self.folder.path)
 
@@ -392,19 +394,19 @@ class Run:
 
     def _evaluate(self, row):
         """Adds what the weights of now give on dev to a row of the log."""
-        found = self._measure()
-        row |= {f"dev_{name}": value for name, value in found.items()}
+        scores = self._measure()
+        row |= {f"dev_{name}": value for name, value in scores.items()}
 
     def _measure(self, beams=False):
         """Returns the loss on dev, and BLEU and chrF where they are wanted."""
         if self.dev_pairs is None:
             return {}
-        found = {"loss": round(token_loss(self.model, self.dev_pairs), 4)}
+        scores = {"loss": round(token_loss(self.model, self.dev_pairs), 4)}
         if self.translated is not None:
             search = "beams" if beams else "greedy"
-            scored = score(self.model, self.translated, search=search)
-            found |= {n: round(scored[n], 2) for n in ("bleu", "chrf")}
-        return found
+            metrics = score(self.model, self.translated, search=search)
+            scores |= {n: round(metrics[n], 2) for n in ("bleu", "chrf")}
+        return scores
 
     def _save(self, row):
         """Keeps the weights for the average, then all that a run needs."""

@@ -63,8 +63,8 @@ def score(model, data, max_length=None, search="beams", **options):
     """
     sources, targets = columns_of(data)
     check_scoring(sources, targets)
-    found = translate(model, sources, max_length, search, **options)
-    return score_translations(found, targets)
+    translations = translate(model, sources, max_length, search, **options)
+    return score_translations(translations, targets)
 
 
 def columns_of(data):

@@ -96,27 +96,27 @@ def read_hugging_face(folder: Path) -> Checkpoint:
     """
     config = BertConfig.from_json(folder / "config.json")
     table = {
-        names.hugging_face: names.ours
+        names.hugging_face: names.bertbook
         for names in (*encoder_names(config.num_hidden_layers), *head_names())
     }
     checkpoint = Checkpoint(config, {}, "Hugging Face", folder=folder)
     tied: dict[str, np.ndarray] = {}
     for stored_name, file in open_tensors(folder):
-        name = _modern_name(stored_name)
-        if name in TIED:
-            tied[name] = read_floats(file, stored_name)
+        published_name = _modern_name(stored_name)
+        if published_name in TIED:
+            tied[published_name] = read_floats(file, stored_name)
             continue
-        if name not in table:
-            checkpoint.skipped[stored_name] = _why_skipped(name)
+        if published_name not in table:
+            checkpoint.skipped[stored_name] = _why_skipped(published_name)
             continue
-        ours = table[name]
-        if ours in checkpoint.arrays:
+        name = table[published_name]
+        if name in checkpoint.arrays:
             raise ValueError(
-                f"{folder} must hold {ours} once. Received: {stored_name} too."
+                f"{folder} must hold {name} once. Received: {stored_name} too."
             )
         array = read_floats(file, stored_name)
-        checkpoint.arrays[ours] = array.T if ours.endswith("kernel") else array
-        checkpoint.stored_names[ours] = stored_name
+        checkpoint.arrays[name] = array.T if name.endswith("kernel") else array
+        checkpoint.stored_names[name] = stored_name
     _check_tied(tied, checkpoint)
     return checkpoint
 
@@ -127,18 +127,18 @@ def _check_tied(tied: dict[str, np.ndarray], checkpoint: Checkpoint) -> None:
     Raises:
         ValueError: One differs from the tensor that it is tied to.
     """
-    for name, array in tied.items():
-        ours = TIED[name]
-        if ours not in checkpoint.arrays:
-            checkpoint.arrays[ours] = array  # the file holds it here alone
-            checkpoint.stored_names[ours] = name
-        elif not np.array_equal(checkpoint.arrays[ours], array):
+    for published_name, array in tied.items():
+        name = TIED[published_name]
+        if name not in checkpoint.arrays:
+            checkpoint.arrays[name] = array  # the file holds it here alone
+            checkpoint.stored_names[name] = published_name
+        elif not np.array_equal(checkpoint.arrays[name], array):
             raise ValueError(
-                f"{name} must be the same as {ours}, as in every BERT. "
-                f"Received: another tensor in {checkpoint.folder}."
+                f"{published_name} must be the same as {name}, as in every "
+                f"BERT. Received: another tensor in {checkpoint.folder}."
             )
         else:
-            checkpoint.skipped[name] = f"the same tensor as {ours}"
+            checkpoint.skipped[published_name] = f"the same tensor as {name}"
 
 
 def read_google(folder: Path) -> Checkpoint:
@@ -157,22 +157,24 @@ def read_google(folder: Path) -> Checkpoint:
         ) from error
     config = BertConfig.from_json(folder / "bert_config.json")
     table = {
-        f"bert/{names.google}": names.ours
+        f"bert/{names.google}": names.bertbook
         for names in encoder_names(config.num_hidden_layers)
-    } | {names.google: names.ours for names in head_names()}
+    } | {names.google: names.bertbook for names in head_names()}
     checkpoint = Checkpoint(config, {}, "Google", folder=folder)
     prefix = _google_prefix(folder)
     try:
         reader = tf.train.load_checkpoint(str(prefix))
-        for name in sorted(reader.get_variable_to_shape_map()):
-            if name in table:
-                array = reader.get_tensor(name).astype("float32")
-                ours = table[name]
-                turned = ours in GOOGLE_TRANSPOSED
-                checkpoint.arrays[ours] = array.T if turned else array
-                checkpoint.stored_names[ours] = name
+        for published_name in sorted(reader.get_variable_to_shape_map()):
+            if published_name in table:
+                array = reader.get_tensor(published_name).astype("float32")
+                name = table[published_name]
+                is_transposed = name in GOOGLE_TRANSPOSED
+                checkpoint.arrays[name] = array.T if is_transposed else array
+                checkpoint.stored_names[name] = published_name
             else:
-                checkpoint.skipped[name] = _why_skipped(name)
+                checkpoint.skipped[published_name] = _why_skipped(
+                    published_name
+                )
     except (tf.errors.OpError, IndexError) as error:  # IndexError: cut short
         reason = getattr(error, "message", error)
         raise ValueError(f"{prefix} is damaged: {reason}.") from error
@@ -212,21 +214,21 @@ def read_keras_hub(backbone: Any) -> Checkpoint:
     )
     checkpoint = Checkpoint(config, {}, "KerasHub", tokenizer=tokenizer)
     table = {
-        names.keras_hub: names.ours
+        names.keras_hub: names.bertbook
         for names in encoder_names(config.num_hidden_layers)
     }
     shapes = encoder_shapes(config)
     for weight in backbone.weights:
         array = np.asarray(weight, "float32")
-        name = weight.path.removeprefix(f"{backbone.name}/")
-        if name not in table:
+        published_name = weight.path.removeprefix(f"{backbone.name}/")
+        if published_name not in table:
             raise ValueError(
                 "A `BertBackbone` must be neither quantized nor extended. "
-                f"Received: one with {name}."
+                f"Received: one with {published_name}."
             )
-        ours = table[name]
-        checkpoint.arrays[ours] = array.reshape(shapes[ours])
-        checkpoint.stored_names[ours] = name
+        name = table[published_name]
+        checkpoint.arrays[name] = array.reshape(shapes[name])
+        checkpoint.stored_names[name] = published_name
     return checkpoint
 
 
@@ -277,18 +279,18 @@ def write_hugging_face(
     """
     tensors = {}
     for names in encoder_names(config.num_hidden_layers):
-        if names.ours in arrays:  # an encoder may be without a pooler
+        if names.bertbook in arrays:  # an encoder may be without a pooler
             tensors[prefix + names.hugging_face] = _as_stored(names, arrays)
     for names in head_names():
-        if names.ours in arrays:
+        if names.bertbook in arrays:
             tensors[names.hugging_face] = _as_stored(names, arrays)
     write_tensors(folder, config, tensors, max_shard_bytes)
 
 
 def _as_stored(names: Any, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     """Returns a tensor as PyTorch lays it out: matrices as (out, in)."""
-    array = arrays[names.ours]
-    array = array.T if names.ours.endswith("kernel") else array
+    array = arrays[names.bertbook]
+    array = array.T if names.bertbook.endswith("kernel") else array
     return np.ascontiguousarray(array)
 
 
@@ -316,11 +318,13 @@ def _why_skipped(name: str) -> str:
 
 def _google_prefix(folder: Path) -> Path | None:
     """Returns the common part of the checkpoint's file names."""
-    found = sorted(folder.glob("*.index"))
-    named = [path for path in found if path.name == "bert_model.ckpt.index"]
-    if len(named or found) > 1:
+    index_files = sorted(folder.glob("*.index"))
+    named = [
+        path for path in index_files if path.name == "bert_model.ckpt.index"
+    ]
+    if len(named or index_files) > 1:
         raise ValueError(
             f"{folder} must hold one checkpoint. Received: "
-            f"{', '.join(path.name for path in found)}."
+            f"{', '.join(path.name for path in index_files)}."
         )
-    return (named or found)[0].with_suffix("") if found else None
+    return (named or index_files)[0].with_suffix("") if index_files else None

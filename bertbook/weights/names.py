@@ -21,7 +21,7 @@ THIRDS = ("query", "key", "value")
 class Names(NamedTuple):
     """What one tensor is called here and elsewhere; `{i}` is the layer."""
 
-    ours: str
+    bertbook: str
     hugging_face: str
     google: str
     keras_hub: str
@@ -138,12 +138,12 @@ def encoder_names(num_layers: int) -> Iterator[Names]:
     """Yields the table of names for an encoder of L layers, pooler last."""
     yield from EMBEDDINGS
     for i in range(num_layers):
-        for ours, hugging_face, google, keras_hub in BLOCK_PARTS:
-            is_norm = ours.endswith("norm")
+        for part, hugging_face, google, keras_hub in BLOCK_PARTS:
+            is_norm = part.endswith("norm")
             ends = ("gamma", "beta") if is_norm else ("kernel", "bias")
             for end, torch_end in zip(ends, ("weight", "bias"), strict=True):
                 yield Names(
-                    f"block_{i}/{ours}/{end}",
+                    f"block_{i}/{part}/{end}",
                     f"encoder.layer.{i}.{hugging_face}.{torch_end}",
                     f"encoder/layer_{i}/{google}/{end}",
                     f"transformer_layer_{i}/{keras_hub}/{end}",
@@ -161,19 +161,19 @@ def encoder_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
     }
     shapes: dict[str, tuple[int, ...]] = {}
     for names in encoder_names(config.num_hidden_layers):
-        ours = names.ours
-        if ours in rows:
-            shapes[ours] = (rows[ours], width)
-        elif ours.endswith("expand/kernel"):
-            shapes[ours] = (width, inner)
-        elif ours.endswith("contract/kernel"):
-            shapes[ours] = (inner, width)
-        elif ours.endswith("kernel"):
-            shapes[ours] = (width, width)
-        elif ours.endswith("expand/bias"):
-            shapes[ours] = (inner,)
+        name = names.bertbook
+        if name in rows:
+            shapes[name] = (rows[name], width)
+        elif name.endswith("expand/kernel"):
+            shapes[name] = (width, inner)
+        elif name.endswith("contract/kernel"):
+            shapes[name] = (inner, width)
+        elif name.endswith("kernel"):
+            shapes[name] = (width, width)
+        elif name.endswith("expand/bias"):
+            shapes[name] = (inner,)
         else:
-            shapes[ours] = (width,)
+            shapes[name] = (width,)
     return shapes
 
 

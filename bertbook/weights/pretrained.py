@@ -271,7 +271,7 @@ def named_tensors(model):
     """
     tensors = {}
     for weight in model.weights:
-        name = _own_name(weight)
+        name = _tensor_name(weight)
         thirds = names.thirds_of(name)
         if thirds:
             parts = keras.ops.split(weight, 3, axis=-1)
@@ -281,12 +281,12 @@ def named_tensors(model):
     return tensors
 
 
-def _own_name(weight):
+def _tensor_name(weight):
     name = weight.path.partition("/")[2]
     return name.removeprefix("encoder/")
 
 
-TASK_TENSORS = [n.ours for rows in names.TASK_HEADS.values() for n in rows]
+TASK_TENSORS = [n.bertbook for rows in names.TASK_HEADS.values() for n in rows]
 OF_A_TASK = (
     "label2id",
     "num_labels",
@@ -302,10 +302,12 @@ def _leave_other_heads(checkpoint, architecture):
     Three tasks call their head `classifier`; only `architectures` tells them
     apart.
     """
-    theirs = checkpoint.config.extra.get("architectures") or [architecture]
-    if architecture in theirs:
+    architectures = checkpoint.config.extra.get("architectures") or [
+        architecture
+    ]
+    if architecture in architectures:
         return
-    checkpoint.leave_out(TASK_TENSORS, f"belongs to {theirs[0]}")
+    checkpoint.leave_out(TASK_TENSORS, f"belongs to {architectures[0]}")
     extra = checkpoint.config.extra
     checkpoint.config = checkpoint.config.replace(
         id2label=None,
@@ -316,11 +318,11 @@ def _leave_other_heads(checkpoint, architecture):
 def _leave_other_sizes(checkpoint, model):
     """Skips a head whose number of labels is not the one asked for."""
     stored = checkpoint.arrays.get("classifier/bias")
-    wanted = named_tensors(model).get("classifier/bias")
-    if stored is None or wanted is None or stored.size == wanted.shape[0]:
+    bias = named_tensors(model).get("classifier/bias")
+    if stored is None or bias is None or stored.size == bias.shape[0]:
         return
     checkpoint.leave_out(
-        TASK_TENSORS, f"has {stored.size} labels, not {wanted.shape[0]}"
+        TASK_TENSORS, f"has {stored.size} labels, not {bias.shape[0]}"
     )
 
 
@@ -334,18 +336,18 @@ def _fill(model, checkpoint, source):
     report = LoadReport(
         source, checkpoint.layout, skipped=dict(checkpoint.skipped)
     )
-    wanted = {n: tuple(t.shape) for n, t in named_tensors(model).items()}
-    _check_arrays(wanted, checkpoint, source)
-    report.loaded = [name for name in wanted if name in checkpoint.arrays]
-    report.drawn = [name for name in wanted if name not in checkpoint.arrays]
+    shapes = {n: tuple(t.shape) for n, t in named_tensors(model).items()}
+    _check_arrays(shapes, checkpoint, source)
+    report.loaded = [name for name in shapes if name in checkpoint.arrays]
+    report.drawn = [name for name in shapes if name not in checkpoint.arrays]
     report.skipped |= {
         checkpoint.stored_names[name]: "belongs to a part that this model "
         "does not have"
         for name in checkpoint.arrays
-        if name not in wanted
+        if name not in shapes
     }
     for weight in model.weights:
-        name = _own_name(weight)
+        name = _tensor_name(weight)
         parts = [checkpoint.arrays[n] for n in names.thirds_of(name)]
         if parts:
             weight.assign(np.concatenate(parts, axis=-1))
@@ -354,33 +356,33 @@ def _fill(model, checkpoint, source):
     return report
 
 
-def _check_arrays(wanted, checkpoint, source):
+def _check_arrays(shapes, checkpoint, source):
     """Raises one error that names every tensor that cannot be used."""
     arrays = checkpoint.arrays
     optional = set()
     heads = (*names.HEADS.values(), *names.TASK_HEADS.values())
     for rows in (names.POOLER, *heads):
-        part = {row.ours for row in rows}
+        part = {row.bertbook for row in rows}
         if not part & arrays.keys():
             optional |= part  # a pooler or a head is there whole, or not
     problems = [
         f"{name} is missing"
-        for name in wanted
+        for name in shapes
         if name not in arrays and name not in optional
     ]
     problems += [
         f"{name} has shape {arrays[name].shape}, not {shape}"
-        for name, shape in wanted.items()
+        for name, shape in shapes.items()
         if name in arrays and arrays[name].shape != shape
     ]
     problems += [
         f"{name} holds NaN or infinity"
-        for name in wanted
+        for name in shapes
         if name in arrays and not np.isfinite(arrays[name]).all()
     ]
     problems += [
         f"{name} does not belong to a model of this config"
-        for name in _strangers(wanted, checkpoint)
+        for name in _strangers(shapes, checkpoint)
     ]
     if problems:
         raise ValueError(
@@ -388,16 +390,18 @@ def _check_arrays(wanted, checkpoint, source):
         )
 
 
-def _strangers(wanted, checkpoint):
+def _strangers(shapes, checkpoint):
     """Returns stored names of tensors that no model of the config has.
 
     A folder in our own layout holds one model, and nothing beside it.
     """
-    strangers = [n for n, why in checkpoint.skipped.items() if why == "unknown"]
+    unknown = [n for n, why in checkpoint.skipped.items() if why == "unknown"]
     if checkpoint.layout == "bertbook":
         names = checkpoint.stored_names.items()
-        strangers += [theirs for ours, theirs in names if ours not in wanted]
-    return strangers
+        unknown += [
+            stored_name for name, stored_name in names if name not in shapes
+        ]
+    return unknown
 
 
 def find_tokenizer(checkpoint):

@@ -38,7 +38,7 @@ ENTRIES = (*notation.sizes(), *notation.tensors(), *notation.others())
 WEIGHTS = [
     entry
     for entry in notation.tensors()
-    if entry.ours.startswith(("block_", "embeddings/", "pooler/"))
+    if entry.name.startswith(("block_", "embeddings/", "pooler/"))
 ]
 
 
@@ -80,7 +80,7 @@ def test_a_size_has_the_field_of_its_letter():
     letters = {entry.letter: entry.field for entry in notation.LEGEND}
     letters["S*"] = "max_position_embeddings"
     for entry in notation.sizes():
-        assert entry.field in (letters[entry.ours], "")
+        assert entry.field in (letters[entry.name], "")
 
 
 @pytest.mark.parametrize("entry", WEIGHTS, ids=lambda entry: entry.symbol)
@@ -90,11 +90,11 @@ def test_weights_have_the_name_and_shape_of_ours(entry):
     shape = list(notation.shape_of(entry, SIZES))
     if entry.shape.endswith("H"):
         shape[-1] *= CONFIG.num_attention_heads
-    assert tuple(shape) == shapes[entry.ours.format(l=2)]
+    assert tuple(shape) == shapes[entry.name.format(l=2)]
 
 
 def test_there_are_weights_of_every_kind():
-    kinds = {entry.ours.split("/", 1)[1] for entry in WEIGHTS}
+    kinds = {entry.name.split("/", 1)[1] for entry in WEIGHTS}
     assert len(kinds) == 13
 
 
@@ -102,9 +102,9 @@ def test_texts_are_known_and_each_has_symbols():
     papers = {notation.TRANSFORMER, notation.BERT}
     found = {source for entry in ENTRIES for source in entry.sources}
     assert found == set(SOURCES) | papers
-    for sources, theirs, ours in notation.words():
+    for sources, published_word, word in notation.words():
         assert set(sources) <= set(SOURCES)
-        assert theirs != ours
+        assert published_word != word
 
 
 def test_no_symbol_stands_twice_for_one_text():
@@ -128,7 +128,7 @@ def test_the_same_is_what_stands_above():
 def test_letters_with_several_meanings():
     shared = notation.shared_letters()
     assert {"N", "h", "X", "i", "A", "W_1"} <= set(shared)
-    assert {entry.ours for entry in shared["N"]} == {"L", "S"}
+    assert {entry.name for entry in shared["N"]} == {"L", "S"}
     assert "d_k" not in shared
     others = notation.other_meanings()
     assert {"H", "N", "S", "T", "D", "K", "V"} <= set(others)

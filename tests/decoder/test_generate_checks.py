@@ -6,7 +6,7 @@ import pytest
 import bertbook as bb
 from bertbook.decoder.generate import (
     beam_search,
-    checked_given,
+    checked_inputs,
     checked_seeds,
     greedy,
     sample,
@@ -136,8 +136,8 @@ def test_a_prompt_must_leave_room_and_a_source_need_not():
     message = "`max_length=5`, a row must hold at most 24 .*: 25 in row 0"
     with pytest.raises(ValueError, match=message):
         greedy(decoders.causal(), batch, 5)
-    given = checked_given(decoders.seq2seq(), batch, 5)
-    assert given["attention_mask"].tolist() == np.ones((B, 25)).tolist()
+    inputs = checked_inputs(decoders.seq2seq(), batch, 5)
+    assert inputs["attention_mask"].tolist() == np.ones((B, 25)).tolist()
     texts = ["a", "a " * 24]
     with pytest.raises(ValueError, match="at most 24 .*: 25 in row 1"):
         bb.generate(decoders.causal(), texts, 5)

@@ -57,7 +57,7 @@ def write_google(tf, folder, with_adam, **more):
     values = {"cls/predictions/output_bias": np.zeros(103, "float32")}
     for names in encoder_names(GOOGLE_CONFIG.num_hidden_layers):
         array = stored[names.hugging_face]
-        is_kernel = names.ours.endswith("kernel")
+        is_kernel = names.bertbook.endswith("kernel")
         name = f"bert/{names.google}"
         values[name] = array.T if is_kernel else array
         if with_adam:

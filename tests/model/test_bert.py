@@ -191,7 +191,7 @@ def test_every_weight_has_a_name_and_its_shape(model):
     tensors = named_tensors(model)
     for name, shape in head_shapes(CONFIG).items():
         assert tuple(tensors[name].shape) == shape
-    assert {n.ours for n in head_names()} >= set(head_shapes(CONFIG))
+    assert {n.bertbook for n in head_names()} >= set(head_shapes(CONFIG))
     assert model.count_params() == count_parameters(CONFIG) + sum(
         int(np.prod(shape)) for shape in head_shapes(CONFIG).values()
     )
@@ -399,7 +399,9 @@ def test_google_heads_are_read(tmp_path):
         if names.hugging_face not in heads:
             continue  # of a task
         array = heads[names.hugging_face]
-        is_plain = names.ours.endswith("kernel") and "masked" in names.ours
+        is_plain = (
+            names.bertbook.endswith("kernel") and "masked" in names.bertbook
+        )
         more[names.google] = array.T if is_plain else array
     write_google(tf, tmp_path / "google", with_adam=False, **more)
     ours = bb.BertForPreTraining.from_pretrained(tmp_path / "google")

@@ -469,7 +469,7 @@ def test_a_new_head_is_drawn_and_named(kind, tmp_path):
     folder = write_hugging_face(tmp_path, CONFIG)
     model = getattr(bb, kind).from_pretrained(folder, **MODELS[kind])
     head = "span" if kind == "BertForQuestionAnswering" else "classifier"
-    expected = [names.ours for names in TASK_HEADS[head]]
+    expected = [names.bertbook for names in TASK_HEADS[head]]
     assert model.load_report.drawn == expected
     kernel, bias = (named_tensors(model)[name] for name in expected)
     assert not to_numpy(bias).any()

@@ -128,7 +128,7 @@ def test_bigrams_are_a_distribution(corpus):
         "masked_lm_ids": np.arange(300)[:, None],
         "masked_lm_weights": np.ones((300, 1)),
     }
-    wanted, lefts = evaluation.wanted_and_left(every)
+    hidden_ids, lefts = evaluation.hidden_and_left(every)
     assert set(lefts) == {left}
     probabilities = [
         math.exp(
@@ -136,7 +136,7 @@ def test_bigrams_are_a_distribution(corpus):
                 bigrams, unigrams, {n: a[i : i + 1] for n, a in every.items()}
             )["mlm_loss"]
         )
-        for i in wanted
+        for i in hidden_ids
     ]
     assert sum(probabilities) == pytest.approx(1.0, abs=1e-6)
 

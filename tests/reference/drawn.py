@@ -53,8 +53,8 @@ def hugging_face_arrays(config, prefix="", old_names=False):
     arrays = {}
     shapes = encoder_shapes(config)
     for names in encoder_names(config.num_hidden_layers):
-        name, shape = names.hugging_face, shapes[names.ours]
-        if names.ours.endswith("kernel"):
+        name, shape = names.hugging_face, shapes[names.bertbook]
+        if names.bertbook.endswith("kernel"):
             shape = shape[::-1]
         array = draw(name, shape)
         if old_names:
@@ -69,10 +69,10 @@ def head_arrays(config):
     shapes = head_shapes(config)
     arrays = {}
     for names in head_names():
-        if names.ours not in shapes:
+        if names.bertbook not in shapes:
             continue  # of a task
-        shape = shapes[names.ours]
-        if names.ours.endswith("kernel"):
+        shape = shapes[names.bertbook]
+        if names.bertbook.endswith("kernel"):
             shape = shape[::-1]
         arrays[names.hugging_face] = draw(names.hugging_face, shape)
     return arrays

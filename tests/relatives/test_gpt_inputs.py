@@ -56,7 +56,7 @@ def test_other_marks():
         (lambda: write_classification(7), "`text` must be a string"),
         (lambda: write_entailment("a <extract>", "b"), "`premise` must hold"),
         (lambda: write_entailment("a", None), "`hypothesis` must be a str"),
-        (lambda: write_similarity("a", ""), "`other` must hold words"),
+        (lambda: write_similarity("a", ""), "`other_text` must hold words"),
         (lambda: write_multiple_choice("a", ["b"]), "two or more"),
         (lambda: write_multiple_choice("a", "bc"), "must be a list of two"),
         (lambda: write_multiple_choice("a", ["b", ""]), "`answers` must ho"),

@@ -19,7 +19,7 @@ def test_the_mean_is_that_of_the_last_steps(tmp_path):
     for step in (5, 90, 1_000, 12_000):
         history.append([rng.normal(size=(3, 2)), rng.normal(size=2)])
         model.set_weights(history[-1])
-        keep_weights(tmp_path / "kept", step, model, kept=3)
+        keep_weights(tmp_path / "kept", step, model, max_to_keep=3)
     names = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert names == [
         f"weights-{step:08d}.safetensors" for step in (90, 1_000, 12_000)
@@ -34,7 +34,7 @@ def test_one_step_is_its_own_mean_and_may_be_written_again(tmp_path):
     model = make_model()
     for value in (1.0, 2.0):
         model.set_weights([np.full((3, 2), value), np.full(2, value)])
-        keep_weights(tmp_path, 7, model, kept=1)
+        keep_weights(tmp_path, 7, model, max_to_keep=1)
     model.set_weights(make_model().get_weights())
     average_weights(tmp_path, model)
     assert (model.get_weights()[1] == 2.0).all()
@@ -47,7 +47,7 @@ def test_nothing_to_average(tmp_path):
 
 def test_half_a_file_is_named(tmp_path):
     model = make_model()
-    keep_weights(tmp_path, 7, model, kept=1)
+    keep_weights(tmp_path, 7, model, max_to_keep=1)
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()
     for part in (whole[: len(whole) // 2], whole[:5], b""):

@@ -211,8 +211,8 @@ def tokens_of_hello_world():
 def saturated_softmax():
     """Takes the softmax of drawn scores of width 512, plain and scaled."""
     scores = draw(400, 512) @ draw(16, 512, seed=1).T
-    both = softmax(scores), softmax(scores / np.sqrt(512))
-    return tuple(round(float(w.max(axis=1).mean()), 2) for w in both)
+    weights = softmax(scores), softmax(scores / np.sqrt(512))
+    return tuple(round(float(w.max(axis=1).mean()), 2) for w in weights)
 
 
 @computed(

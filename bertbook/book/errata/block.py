@@ -191,10 +191,10 @@ def dense_layers_alone():
     output = ops.convert_to_numpy(block(hidden))
     first_half = block.attention_norm(hidden + block.attention(hidden))
     dense = block.feed_forward(first_half)  # two dense layers
-    whole = block.output_norm(first_half + dense)
+    second_half = block.output_norm(first_half + dense)
     return tuple(
         bool(np.allclose(ops.convert_to_numpy(half), output, atol=1e-4))
-        for half in (dense, whole)
+        for half in (dense, second_half)
     )
 
 

@@ -32,17 +32,17 @@ class Erratum(NamedTuple):
     said: Any = None
     check: Callable[[], Any] | None = None
 
-    def holds(self, found: Any) -> bool:
+    def holds(self, computed_value: Any) -> bool:
         """Tells whether a computed value is right, and not what is said."""
-        return agrees(found, expected(self.value)) and not agrees(
-            found, self.said
+        return agrees(computed_value, expected(self.value)) and not agrees(
+            computed_value, self.said
         )
 
-    def shown(self, found: Any) -> str:
+    def shown(self, computed_value: Any) -> str:
         """Returns a computed value as text, with its names."""
         if not isinstance(self.value, dict):
-            return shown(found)
-        named = zip(self.value, found, strict=True)
+            return shown(computed_value)
+        named = zip(self.value, computed_value, strict=True)
         return "; ".join(f"{name}: {shown(part)}" for name, part in named)
 
 
@@ -88,19 +88,19 @@ def expected(value: Any) -> Any:
     return tuple(value.values()) if isinstance(value, dict) else value
 
 
-def agrees(found: Any, value: Any) -> bool:
+def agrees(computed_value: Any, value: Any) -> bool:
     """Tells whether two values are the same; decimals to four digits."""
     if isinstance(value, tuple):
         return (
-            isinstance(found, tuple)
-            and len(found) == len(value)
-            and all(map(agrees, found, value))
+            isinstance(computed_value, tuple)
+            and len(computed_value) == len(value)
+            and all(map(agrees, computed_value, value))
         )
     if isinstance(value, float):
-        return isinstance(found, float) and math.isclose(
-            found, value, rel_tol=TOLERANCE
+        return isinstance(computed_value, float) and math.isclose(
+            computed_value, value, rel_tol=TOLERANCE
         )
-    return type(found) is type(value) and found == value
+    return type(computed_value) is type(value) and computed_value == value
 
 
 def shown(value: Any) -> str:

@@ -79,13 +79,13 @@ def order_of_three():
         "BERT:": "BERT",
         "Language Models are Unsupervised": "GPT-2",
     }
-    found = {
+    months = {
         name: work.first
         for work in OF_THE_SOURCES
         for start, name in titles.items()
         if work.title.startswith(start)
     }
-    return ", ".join(sorted(found, key=found.get))
+    return ", ".join(sorted(months, key=months.get))
 
 
 @computed(

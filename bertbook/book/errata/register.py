@@ -39,14 +39,14 @@ class Result(NamedTuple):
 
     Attributes:
         erratum: The entry.
-        found: The value that was computed; None where there is no check, or
-            where what it needs is not installed.
+        computed_value: What its check returned; None where there is no check,
+            or where what it needs is not installed.
         holds: Whether that is what is right, and not what the text says; None
             where nothing was computed.
     """
 
     erratum: Erratum
-    found: Any
+    computed_value: Any
     holds: bool | None
 
 
@@ -62,19 +62,19 @@ def of_subject(subject: str) -> list[Erratum]:
             f"Received: {subject!r}."
         )
     module = SUBJECTS[subject]
-    found = [
+    entries = [
         member.erratum
         for member in vars(module).values()
         if hasattr(member, "erratum")
     ]
-    found += getattr(module, "NOTED", ())
-    return sorted(found, key=lambda erratum: erratum.number)
+    entries += getattr(module, "NOTED", ())
+    return sorted(entries, key=lambda erratum: erratum.number)
 
 
 def every() -> list[Erratum]:
     """Returns all entries, in the order of their numbers."""
-    found = [entry for subject in SUBJECTS for entry in of_subject(subject)]
-    return sorted(found, key=lambda erratum: erratum.number)
+    entries = [entry for subject in SUBJECTS for entry in of_subject(subject)]
+    return sorted(entries, key=lambda erratum: erratum.number)
 
 
 def run(entries: Iterable[Erratum]) -> list[Result]:
@@ -84,9 +84,9 @@ def run(entries: Iterable[Erratum]) -> list[Result]:
 
 def run_one(erratum: Erratum) -> Result:
     """Runs the check of one entry, if it has one."""
-    found = erratum.check() if erratum.check else None
-    holds = None if found is None else erratum.holds(found)
-    return Result(erratum, found, holds)
+    computed_value = erratum.check() if erratum.check else None
+    holds = None if computed_value is None else erratum.holds(computed_value)
+    return Result(erratum, computed_value, holds)
 
 
 def listing(results: Iterable[Result]) -> Listing:
@@ -99,10 +99,10 @@ def row(result: Result) -> tuple[str, ...]:
 
     A check that fails is marked; one that could not run says so.
     """
-    erratum, found, holds = result
+    erratum, computed_value, holds = result
     said = "not installed here" if erratum.check else ""
-    if found is not None:
-        said = erratum.shown(found) + ("" if holds else " (FAILS)")
+    if computed_value is not None:
+        said = erratum.shown(computed_value) + ("" if holds else " (FAILS)")
     return (
         str(erratum.number),
         "; ".join(map(cite, erratum.sources)) or GUIDES,

@@ -173,8 +173,10 @@ def side_of_the_matrix():
     """Multiplies a row and a drawn matrix in both orders."""
     matrix = draw_matrix()
     row = np.arange(3.0)
-    right = row @ matrix, row @ matrix.T
-    return tuple(bool(np.allclose(matrix @ row, one)) for one in right)
+    products = row @ matrix, row @ matrix.T
+    return tuple(
+        bool(np.allclose(matrix @ row, product)) for product in products
+    )
 
 
 @computed(
@@ -209,9 +211,11 @@ def size_of_large():
 )
 def inside_the_feed_forward_network():
     """Reads both sizes, and counts the models with the other ones."""
-    both = [BertConfig.named(name) for name in ("base", "large")]
-    other = [c.replace(intermediate_size=c.hidden_size) for c in both]
-    return *(c.intermediate_size for c in both), *map(count_parameters, other)
+    configs = [BertConfig.named(name) for name in ("base", "large")]
+    narrow = [c.replace(intermediate_size=c.hidden_size) for c in configs]
+    return *(c.intermediate_size for c in configs), *map(
+        count_parameters, narrow
+    )
 
 
 @computed(

@@ -33,9 +33,9 @@ def last_vectors(encoder, input_ids, **batch):
     return ops.convert_to_numpy(encoder(rows)["sequence_output"])[0]
 
 
-def differ(one, other):
+def differ(a, b):
     """Tells whether two arrays differ by more than rounding."""
-    return bool(np.abs(one - other).max() > MOVED)
+    return bool(np.abs(a - b).max() > MOVED)
 
 
 @computed(
@@ -82,8 +82,8 @@ def ids_of_our_vocabulary():
     tokenizer = Tokenizer.from_pretrained("mini")
     words = ["hello", ",", "how", "are", "you", "?"]
     known = [tokenizer.vocabulary[i] for i in IDS]
-    same = zip(known, words, strict=True)
-    return (sum(ours == word for ours, word in same),)
+    pairs = zip(known, words, strict=True)
+    return (sum(token == word for token, word in pairs),)
 
 
 @computed(
