@@ -26,7 +26,7 @@ def on_island(tensor):
     )
 
 
-def compiled_island(function=None, *, gradient=None):
+def _compiled_island(function=None, *, gradient=None):
     """Compiles a function, and its gradient, apart from what is around them.
 
     Args:
@@ -38,7 +38,7 @@ def compiled_island(function=None, *, gradient=None):
             and what its gradient needs is not kept in memory.
     """
     if function is None:
-        return functools.partial(compiled_island, gradient=gradient)
+        return functools.partial(_compiled_island, gradient=gradient)
 
     @functools.wraps(function)
     def run(*tensors, **constants):
@@ -86,7 +86,7 @@ def _compile(function, gradient, **constants):
     )
 
 
-@compiled_island
+@_compiled_island
 def add_bias_and_activate(product, bias, *, activation):
     """Adds a bias to every row and applies an activation, in float32.
 
@@ -102,7 +102,7 @@ def add_bias_and_activate(product, bias, *, activation):
     return ops.cast(activation(values), product.dtype)
 
 
-@compiled_island
+@_compiled_island
 def normalize(values, gamma, beta, *, epsilon):
     """Brings every row to mean 0 and variance 1, then scales and shifts it.
 
@@ -118,13 +118,13 @@ def normalize(values, gamma, beta, *, epsilon):
         Float tensor like `values`.
     """
     rows = ops.cast(values, "float32")
-    centered = rows - row_mean(rows)
-    scale = ops.rsqrt(row_mean(ops.square(centered)) + epsilon)
+    centered = rows - _row_mean(rows)
+    scale = ops.rsqrt(_row_mean(ops.square(centered)) + epsilon)
     normal = centered * scale * ops.cast(gamma, "float32")
     return ops.cast(normal + ops.cast(beta, "float32"), values.dtype)
 
 
-def row_mean(rows):
+def _row_mean(rows):
     """Returns the mean of every row, `(..., 1)`, as a product with ones.
 
     XLA takes three times as long for a sum along the rows on a CPU.
@@ -146,7 +146,7 @@ def _softmax_gradient(weights, upstream, scores, mask, *, scale, hidden):
     return ops.cast(change, scores.dtype), None
 
 
-@compiled_island(gradient=_softmax_gradient)
+@_compiled_island(gradient=_softmax_gradient)
 def masked_softmax(scores, mask, *, scale, hidden):
     """Turns the scores of attention into weights that sum to 1, in float32.
 
@@ -168,7 +168,7 @@ def masked_softmax(scores, mask, *, scale, hidden):
     return ops.cast(weights, scores.dtype)
 
 
-@compiled_island
+@_compiled_island
 def cross_entropy(logits, labels):
     """Returns the nats of each label, in float32.
 

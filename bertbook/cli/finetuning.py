@@ -143,7 +143,7 @@ def head_for(data):
             f"`data` must hold one of the columns {', '.join(MODELS)}. "
             f"Received: {', '.join(data)}."
         )
-    kind, column = class_of(MODELS[column_name]), data[column_name]
+    kind, column = _class_of(MODELS[column_name]), data[column_name]
     if column_name == "tags":
         return kind, {"num_labels": len(names_of_tags(column))}
     if column_name != "label":
@@ -154,7 +154,7 @@ def head_for(data):
     return kind, {"num_labels": len(names)}
 
 
-def class_of(name):
+def _class_of(name):
     """Returns a class of models by name; only now a backend is needed."""
     from bertbook.model import bert
 
@@ -169,15 +169,15 @@ def evaluate(options) -> None:
         options.dataset, options.split, options.data_dir
     )
     settings = options.max_length, options.batch_size
-    if TRANSLATOR in architectures_of(options.model):
-        metrics = evaluate_translator(options.model, data, *settings)
+    if TRANSLATOR in _architectures_of(options.model):
+        metrics = _evaluate_translator(options.model, data, *settings)
     else:
-        model = load_finetuned(options.model)
+        model = _load_finetuned(options.model)
         metrics = finetuning.evaluate(model, data, *settings)
     print(json.dumps(metrics))
 
 
-def evaluate_translator(name_or_dir, data, max_length, batch_size):
+def _evaluate_translator(name_or_dir, data, max_length, batch_size):
     """Returns BLEU and chrF of a translator on a set."""
     from bertbook.translation import translate
 
@@ -188,28 +188,28 @@ def predict(options) -> None:
     """Prints what a model reads out of texts, a line of JSON for each row."""
     texts = texts_of("predict", options)
     rows = [texts] if options.text else [text.split("\t") for text in texts]
-    model = load_finetuned(options.model)
+    model = _load_finetuned(options.model)
     for prediction in predict_rows(model, rows, options.max_length):
         print(json.dumps(prediction, ensure_ascii=False))
 
 
-def load_finetuned(name_or_dir):
+def _load_finetuned(name_or_dir):
     """Returns the model of a folder, of the class that its config names.
 
     Raises:
         ValueError: The folder holds no fine-tuned model.
     """
-    named = architectures_of(name_or_dir)
+    named = _architectures_of(name_or_dir)
     for name in MODELS.values():
         if name in named:
-            return class_of(name).from_pretrained(name_or_dir)
+            return _class_of(name).from_pretrained(name_or_dir)
     raise ValueError(
         f"`--model` must be a fine-tuned model, {', '.join(MODELS.values())}. "
         f"Received: {name_or_dir}, {', '.join(named)}."
     )
 
 
-def architectures_of(name_or_dir) -> list[str]:
+def _architectures_of(name_or_dir) -> list[str]:
     """Returns what the config of a folder says that it holds."""
     config = read_json(find_folder(name_or_dir) / "config.json")
     return config.get("architectures") or ["none"]

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: The words after `python -m bertbook`.
     """
-    options = build_parser().parse_args(arguments)
+    options = _build_parser().parse_args(arguments)
     try:
         options.run(options)
         sys.stdout.flush()
@@ -37,30 +37,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def build_parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
     parser = argparse.ArgumentParser(prog="python -m bertbook")
     commands = parser.add_subparsers(required=True, metavar="command")
     info = commands.add_parser("info", help="print what runs here")
-    info.set_defaults(run=print_info)
+    info.set_defaults(run=_print_info)
     convert = commands.add_parser(
         "convert", help="write a model of any layout as Hugging Face's"
     )
     convert.add_argument("source", help=locations.FORMS)
     convert.add_argument("--out", required=True, help="the folder to write")
-    convert.set_defaults(run=convert_model)
-    add_pretrain(commands)
+    convert.set_defaults(run=_convert_model)
+    _add_pretrain(commands)
     finetuning.add_commands(commands)
     translation.add_commands(commands)
     return parser
 
 
-def add_pretrain(commands) -> None:
+def _add_pretrain(commands) -> None:
     """Adds the command that pre-trains a model."""
     parser = commands.add_parser(
         "pretrain", help="train a BERT on text files, or go on with it"
     )
-    parser.set_defaults(run=pretrain_model)
+    parser.set_defaults(run=_pretrain_model)
     add = parser.add_argument
     add("--corpus", required=True, nargs="+", help="text files")
     add("--out", required=True, help="the folder of the run")
@@ -93,7 +93,7 @@ def add_pretrain(commands) -> None:
     add("--tensorboard", action="store_true", help="write its logs too")
 
 
-def pretrain_model(options) -> None:
+def _pretrain_model(options) -> None:
     """Pre-trains a model, or goes on with a run that stopped."""
     from bertbook.config import BertConfig
     from bertbook.pretraining.pretrain import (
@@ -118,7 +118,7 @@ def pretrain_model(options) -> None:
             seed=options.seed,
         ),
         model=size,
-        tokenizer=choose_tokenizer(options),
+        tokenizer=_choose_tokenizer(options),
         examples=examples.ExampleSettings(
             max_length=options.max_length,
             next_sentence=not options.no_next_sentence,
@@ -139,7 +139,7 @@ def pretrain_model(options) -> None:
     print(f"written: {options.out}")
 
 
-def choose_tokenizer(options):
+def _choose_tokenizer(options):
     """Returns the tokenizer by name, or trains one on the corpus, once."""
     if options.vocab_size is None:
         return Tokenizer.from_pretrained(options.tokenizer)
@@ -158,14 +158,14 @@ def choose_tokenizer(options):
     return tokenizer
 
 
-def print_info(options) -> None:
+def _print_info(options) -> None:
     """Prints versions, backend, device and what ships."""
     for name, value in runtime.describe().items():
         print(f"{name}: {value}")
     print(f"shipped models: {', '.join(locations.shipped_models())}")
 
 
-def convert_model(options) -> None:
+def _convert_model(options) -> None:
     """Reads a model of any layout and writes it in Hugging Face's."""
     from bertbook.model.encoder import BertEncoder
 

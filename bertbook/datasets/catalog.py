@@ -64,7 +64,7 @@ MRPC_DEV_IDS = ("mrpc_dev_ids.tsv", "dev_ids.tsv")
 SPA_ENG_WHOLE = "spa-eng/spa.txt"
 
 
-def table_reader(
+def _table_reader(
     labels: Sequence[str] | int | None,
     text: str,
     pair: str = "",
@@ -89,22 +89,22 @@ def table_reader(
     )
 
 
-def question_reader(unanswerable: bool) -> Reader:
+def _question_reader(unanswerable: bool) -> Reader:
     """Returns a reader of questions."""
     return lambda file, split: read_questions(file, unanswerable)
 
 
-def tag_reader(kinds: Sequence[str], width: int) -> Reader:
+def _tag_reader(kinds: Sequence[str], width: int) -> Reader:
     """Returns a reader of tags."""
     return lambda file, split: read_tags(file, kinds, width)
 
 
-def choices_of(file: DataFile, split: str) -> Columns:
+def _choices_of(file: DataFile, split: str) -> Columns:
     """Reads choices."""
     return read_choices(file)
 
 
-def mrpc_rows(file: DataFile, split: str) -> Columns:
+def _mrpc_rows(file: DataFile, split: str) -> Columns:
     """Reads MRPC: a table of GLUE, or the corpus and the ids of its dev rows.
 
     Raises:
@@ -141,7 +141,7 @@ def mrpc_rows(file: DataFile, split: str) -> Columns:
     )
 
 
-def translations_of(file: DataFile, split: str) -> Columns:
+def _translations_of(file: DataFile, split: str) -> Columns:
     """Reads English sentences and their Spanish translations.
 
     The official file has no first line of names, and holds all splits.
@@ -240,40 +240,44 @@ def _sample(name: str, end: str, read: Reader) -> DataSet:
 
 
 SETS: dict[str, DataSet] = {
-    "sst2": _glue("sst2", "SST-2", ("SST-2.zip",), table_reader(2, "sentence")),
+    "sst2": _glue(
+        "sst2", "SST-2", ("SST-2.zip",), _table_reader(2, "sentence")
+    ),
     "cola": _glue(
         "cola",
         "CoLA",
         ("CoLA.zip",),
-        table_reader(
+        _table_reader(
             2, "sentence", header=("source", "label", "mark", "sentence")
         ),
     ),
-    "mrpc": _glue("mrpc", "MRPC", (), mrpc_rows, more=(f"MRPC/{MRPC_CORPUS}",)),
+    "mrpc": _glue(
+        "mrpc", "MRPC", (), _mrpc_rows, more=(f"MRPC/{MRPC_CORPUS}",)
+    ),
     "rte": _glue(
         "rte",
         "RTE",
         ("RTE.zip",),
-        table_reader(ENTAILMENT, "sentence1", "sentence2"),
+        _table_reader(ENTAILMENT, "sentence1", "sentence2"),
     ),
     "qnli": _glue(
         "qnli",
         "QNLI",
         ("QNLIv2.zip", "QNLI.zip"),
-        table_reader(ENTAILMENT, "question", "sentence"),
+        _table_reader(ENTAILMENT, "question", "sentence"),
     ),
     "mnli": _glue(
         "mnli",
         "MNLI",
         ("MNLI.zip",),
-        table_reader(THREE_WAY, "sentence1", "sentence2", "gold_label/label"),
+        _table_reader(THREE_WAY, "sentence1", "sentence2", "gold_label/label"),
         MNLI_SPLITS,
     ),
     "qqp": _glue(
         "qqp",
         "QQP",
         ("QQP-clean.zip", "QQP.zip"),
-        table_reader(
+        _table_reader(
             2,
             "question1",
             "question2",
@@ -285,24 +289,24 @@ SETS: dict[str, DataSet] = {
         "stsb",
         "STS-B",
         ("STS-B.zip",),
-        table_reader(None, "sentence1", "sentence2", "score/label"),
+        _table_reader(None, "sentence1", "sentence2", "score/label"),
     ),
     "swag": DataSet(
-        choices_of,
+        _choices_of,
         {
             "train": ("swag/train.csv",),
             "dev": ("swag/dev.csv", "swag/val.csv"),
         },
     ),
     "squad": DataSet(
-        question_reader(unanswerable=False),
+        _question_reader(unanswerable=False),
         {
             "train": ("squad/train-v1.1.json", "train-v1.1.json"),
             "dev": ("squad/dev-v1.1.json", "dev-v1.1.json"),
         },
     ),
     "squad_v2": DataSet(
-        question_reader(unanswerable=True),
+        _question_reader(unanswerable=True),
         {
             split: (
                 f"squad/{split}-v2.0.json",
@@ -313,7 +317,7 @@ SETS: dict[str, DataSet] = {
         },
     ),
     "conll2003": DataSet(
-        tag_reader(NEWS_ENTITIES, width=4),
+        _tag_reader(NEWS_ENTITIES, width=4),
         {
             "train": ("conll2003/train.txt", "conll2003/eng.train"),
             "dev": (
@@ -325,7 +329,7 @@ SETS: dict[str, DataSet] = {
         },
     ),
     "wnut17": DataSet(
-        tag_reader(NEW_ENTITIES, width=2),
+        _tag_reader(NEW_ENTITIES, width=2),
         {
             "train": ("wnut17/train.txt", "wnut17/wnut17train.conll"),
             "dev": ("wnut17/dev.txt", "wnut17/emerging.dev.conll"),
@@ -333,22 +337,22 @@ SETS: dict[str, DataSet] = {
         },
     ),
     "spa_eng": DataSet(
-        translations_of,
+        _translations_of,
         {
             split: (f"spa_eng/{split}.tsv", SPA_ENG_WHOLE)
             for split in ("train", "dev", "test")
         },
         ("spa-eng.zip",),
     ),
-    "opinions": _sample("opinions", "tsv", table_reader(2, "sentence")),
+    "opinions": _sample("opinions", "tsv", _table_reader(2, "sentence")),
     "pairs": _sample(
-        "pairs", "tsv", table_reader(THREE_WAY, "sentence1", "sentence2")
+        "pairs", "tsv", _table_reader(THREE_WAY, "sentence1", "sentence2")
     ),
     "questions": _sample(
-        "questions", "json", question_reader(unanswerable=True)
+        "questions", "json", _question_reader(unanswerable=True)
     ),
-    "tags": _sample("tags", "txt", tag_reader(NEWS_ENTITIES, width=2)),
-    "notes": _sample("notes", "txt", tag_reader(CLINICAL_ENTITIES, width=2)),
-    "choices": _sample("choices", "csv", choices_of),
-    "translation": _sample("translation", "tsv", translations_of),
+    "tags": _sample("tags", "txt", _tag_reader(NEWS_ENTITIES, width=2)),
+    "notes": _sample("notes", "txt", _tag_reader(CLINICAL_ENTITIES, width=2)),
+    "choices": _sample("choices", "csv", _choices_of),
+    "translation": _sample("translation", "tsv", _translations_of),
 }

@@ -69,7 +69,7 @@ def read_table(
     for number, fields in rows:
         if len(fields) != len(names):
             if not skip_damaged:
-                refuse_width(file, number, len(names), len(fields))
+                _refuse_width(file, number, len(names), len(fields))
             damaged.append(number)
             continue
         for column, place in places.items():
@@ -114,7 +114,7 @@ def read_choices(file: DataFile) -> Columns:
                 continue
             number = reader.line_num
             if len(row) != len(names):
-                refuse_width(file, number, len(names), len(row))
+                _refuse_width(file, number, len(names), len(row))
             text, begun, *endings, label = (row[i].strip() for i in places)
             table["text"].append(text)
             table["choices"].append([f"{begun} {x}".strip() for x in endings])
@@ -251,7 +251,7 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
         if fields[0] == "-DOCSTART-":
             continue
         if len(fields) != width:
-            refuse_width(file, number, width, len(fields))
+            _refuse_width(file, number, width, len(fields))
         if fields[-1] not in known:
             raise ValueError(
                 f"{file}, line {number}: a tag must be O, or B- or I- and one "
@@ -322,7 +322,7 @@ def kept_rows(table: Columns, keep: Iterable[bool]) -> Columns:
     }
 
 
-def refuse_width(
+def _refuse_width(
     file: DataFile, number: int, width: int, received: int
 ) -> None:
     """Says that a line has another number of columns than it must."""

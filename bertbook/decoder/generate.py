@@ -61,12 +61,12 @@ def generate(
             f"`search` must be one of {', '.join(searches)}. "
             f"Received: {search!r}."
         )
-    max_length = checked_max_length(max_length, model.config)
-    batch_size = checked_batch_size(batch_size)
+    max_length = _checked_max_length(max_length, model.config)
+    batch_size = _checked_batch_size(batch_size)
     batch = model.prompts(texts)
     lengths = batch["attention_mask"].sum(axis=1)
     limit = model.longest_input(max_length)
-    check_lengths(lengths, limit, max_length)
+    _check_lengths(lengths, limit, max_length)
     written = [""] * len(lengths)
     if search == "sample":  # a text draws alike, whatever is beside it
         seeds = checked_seeds(options.pop("seed", 0), len(lengths))
@@ -107,8 +107,8 @@ def greedy(model, batch, max_length, end_token_id=None, use_cache=True):
         ValueError: The batch is empty or too long, or an option is out of
             range.
     """
-    max_length = checked_max_length(max_length, model.config)
-    end = checked_end(model, end_token_id)
+    max_length = _checked_max_length(max_length, model.config)
+    end = _checked_end(model, end_token_id)
     batch = checked_inputs(model, batch, max_length)
 
     def search(batch):
@@ -155,9 +155,9 @@ def sample(
     Raises:
         ValueError: As in `greedy`.
     """
-    max_length = checked_max_length(max_length, model.config)
-    end = checked_end(model, end_token_id)
-    temperature, top_k, top_p = checked_sampling(
+    max_length = _checked_max_length(max_length, model.config)
+    end = _checked_end(model, end_token_id)
+    temperature, top_k, top_p = _checked_sampling(
         model, temperature, top_k, top_p
     )
     temperature, top_p = max(temperature, LEAST), max(top_p, LEAST)
@@ -221,9 +221,9 @@ def beam_search(
     Raises:
         ValueError: As in `greedy`.
     """
-    max_length = checked_max_length(max_length, model.config)
-    end = checked_end(model, end_token_id)
-    options = checked_beams(model, beam_width, length_penalty)
+    max_length = _checked_max_length(max_length, model.config)
+    end = _checked_end(model, end_token_id)
+    options = _checked_beams(model, beam_width, length_penalty)
     batch = checked_inputs(model, batch, max_length)
 
     def search(batch):
@@ -242,7 +242,7 @@ def checked_inputs(model, batch, max_length):
     Args:
         model: A `CausalLM` or a `Seq2SeqTransformer`.
         batch: `input_ids` and perhaps `attention_mask`, `(B, S)`.
-        max_length: Most new tokens a row, as `checked_max_length` gave it.
+        max_length: Most new tokens a row, as `_checked_max_length` gave it.
 
     Returns:
         Both of them, int32.
@@ -263,7 +263,7 @@ def checked_inputs(model, batch, max_length):
     mask = batch.get("attention_mask", np.ones_like(ids)).astype("int32")
     _check_padding(mask)
     limit = model.longest_input(max_length)
-    check_lengths(np.full(len(ids), ids.shape[1]), limit, max_length)
+    _check_lengths(np.full(len(ids), ids.shape[1]), limit, max_length)
     return {
         "input_ids": ids.astype("int32"),
         "attention_mask": mask,
@@ -287,7 +287,7 @@ def _check_padding(mask):
             )
 
 
-def check_lengths(lengths, limit, max_length):
+def _check_lengths(lengths, limit, max_length):
     """Refuses prompts or sources that are too long, and names the first.
 
     Args:
@@ -322,7 +322,7 @@ def checked_seeds(seed, rows):
     return seeds
 
 
-def checked_max_length(max_length, config):
+def _checked_max_length(max_length, config):
     """Returns a number of new tokens; refuses one that has no positions."""
     limit = config.max_position_embeddings
     if not is_integer(max_length) or not 1 <= max_length <= limit:
@@ -334,7 +334,7 @@ def checked_max_length(max_length, config):
     return int(max_length)
 
 
-def checked_batch_size(batch_size):
+def _checked_batch_size(batch_size):
     """Returns how many texts are computed at a time; refuses none."""
     if not is_integer(batch_size) or batch_size < 1:
         raise ValueError(
@@ -343,7 +343,7 @@ def checked_batch_size(batch_size):
     return int(batch_size)
 
 
-def checked_end(model, end_token_id):
+def _checked_end(model, end_token_id):
     """Returns the end token, that of the config where there is none."""
     if end_token_id is None:
         return model.config.eos_token_id
@@ -356,7 +356,7 @@ def checked_end(model, end_token_id):
     return int(end_token_id)
 
 
-def checked_sampling(model, temperature, top_k, top_p):
+def _checked_sampling(model, temperature, top_k, top_p):
     """Returns the three options as plain numbers, which a graph is kept by.
 
     Raises:
@@ -379,7 +379,7 @@ def checked_sampling(model, temperature, top_k, top_p):
     return float(temperature), count, float(top_p)
 
 
-def checked_beams(model, beam_width, length_penalty):
+def _checked_beams(model, beam_width, length_penalty):
     """Returns both options as plain numbers, which a graph is kept by.
 
     Raises:

@@ -124,7 +124,7 @@ class Beams(NamedTuple):
     scores: Any
 
 
-class Search(NamedTuple):
+class _Search(NamedTuple):
     """Where a search stands: W texts a row that go on, and W that ended.
 
     Attributes:
@@ -193,13 +193,13 @@ def search_beams(
     # The W copies of a row are equal at the start, so that one of them counts.
     scores = ops.where(ops.arange(width) == 0, 0.0, no_scores)
     number = ops.zeros((), "int32")
-    search = Search(number, token, history, ids, scores, ids, no_scores)
+    search = _Search(number, token, history, ids, scores, ids, no_scores)
 
     def is_needed(*search):
-        return ops.logical_not(ops.all(_is_done(Search(*search))))
+        return ops.logical_not(ops.all(_is_done(_Search(*search))))
 
     def add_token(*search):
-        search = Search(*search)
+        search = _Search(*search)
         slot = first + search.number
         logits, history = steps.step(
             search.token, slot, search.history, constants
@@ -211,10 +211,10 @@ def search_beams(
     search = ops.while_loop(
         is_needed, add_token, tuple(search), maximum_iterations=max_length
     )
-    return _best(Search(*search), length_penalty)
+    return _best(_Search(*search), length_penalty)
 
 
-class Longer(NamedTuple):
+class _Longer(NamedTuple):
     """The 2 W likeliest texts a row that are one token longer, the best first.
 
     At most W of them end, because each of W texts can end in one way. So W or
@@ -245,7 +245,7 @@ def _longer(search, logits):
     parent = ops.cast(places // size, "int32")
     ids = _take(search.ids, parent)
     ids = ops.slice_update(ids, (0, 0, search.number), token[:, :, None])
-    return Longer(ids, scores, token, parent)
+    return _Longer(ids, scores, token, parent)
 
 
 def _ended(search, longer, end_token_id, length_penalty):

@@ -49,7 +49,7 @@ def look(name, index):
     return COLORS[key], DASHES[turn % len(DASHES)]
 
 
-def draw_legend(figure, axes):
+def _draw_legend(figure, axes):
     """Writes the names of the series below the axes, in rows that fit."""
     handles, names = axes.get_legend_handles_labels()
     if names:
@@ -62,7 +62,7 @@ def draw_legend(figure, axes):
         )
 
 
-def draw_levels(axes, levels, beside=False):
+def _draw_levels(axes, levels, beside=False):
     """Draws level lines in gray, each with its name at the right end.
 
     Args:
@@ -139,11 +139,11 @@ def curves(
             x, y, label=name, color=color, ls=dashes, marker=marker, ms=3.5
         )
         said.append(f"{name} from {readable(y[0])} to {readable(y[-1])}")
-    said += draw_levels(axes, levels)
+    said += _draw_levels(axes, levels)
     _axis(axes, "x", log_x)
     _axis(axes, "y", log_y)
     if list(lines) != [y_label]:  # else the axis says it
-        draw_legend(figure, axes)
+        _draw_legend(figure, axes)
     over = f" over {x_label}" if x_label else ""
     text = f"{title or y_label or 'Curves'}{over}: {'; '.join(said)}."
     return Picture(figure, alt or text)
@@ -217,7 +217,7 @@ def bars(values, x_label="", title="", alt=None, numbers=True):
     axes.tick_params(axis="y", length=0)
     _axis(axes, "x")
     if grouped:
-        draw_legend(figure, axes)
+        _draw_legend(figure, axes)
     text = "; ".join(_spoken(group, g, grouped) for group, g in groups.items())
     return Picture(figure, alt or f"{title or x_label or 'Bars'}: {text}.")
 
@@ -257,7 +257,7 @@ def histogram(values, x_label="", title="", alt=None, bins=30):
         axes.stairs(counts, edges, color=color, ls=dashes, lw=1.4, label=name)
     _axis(axes, "x")
     _axis(axes, "y")
-    draw_legend(figure, axes)
+    _draw_legend(figure, axes)
     text = "; ".join(
         f"{name}: {len(v):,} values, mean {_mean(v)}, from "
         f"{readable(v.min())} to {readable(v.max())}"
@@ -435,11 +435,11 @@ def seed_dots(scores, x_label="", y_label="", title="", alt=None, levels=None):
         places = [sizes.index(size) + middle for size in runs]
         _draw_series(axes, places, runs.values(), lane, name, i)
     said = [f"{name}, {_said(runs)}" for name, runs in groups.items()]
-    said += draw_levels(axes, levels, beside=True)
+    said += _draw_levels(axes, levels, beside=True)
     axes.set_xticks(range(len(sizes)), map(readable, sizes))
     axes.set_xlim(-0.5, len(sizes) - 0.5)
     axes.yaxis.set_major_formatter(lambda value, _: plain(value))
-    draw_legend(figure, axes)
+    _draw_legend(figure, axes)
     over = f"{y_label or 'scores'} over {x_label or 'sizes'}"
     text = f"{title or 'Runs'}; {over}, means with the lowest and highest run: "
     return Picture(figure, alt or f"{text}{'; '.join(said)}.")

@@ -44,8 +44,8 @@ def similarity_matrix(vectors_a, vectors_b):
         array([[ 0.   , -1.   ],
                [ 0.707, -0.707]])
     """
-    units_a = unit_vectors(vectors_a, "vectors_a")
-    units_b = unit_vectors(vectors_b, "vectors_b")
+    units_a = _unit_vectors(vectors_a, "vectors_a")
+    units_b = _unit_vectors(vectors_b, "vectors_b")
     if units_a.shape[1] != units_b.shape[1]:
         raise ValueError(
             "`vectors_a` and `vectors_b` must be equally wide. Received: "
@@ -54,13 +54,13 @@ def similarity_matrix(vectors_a, vectors_b):
     return np.clip(units_a @ units_b.T, -1.0, 1.0)  # rounding goes beyond 1
 
 
-def unit_vectors(vectors, name):
+def _unit_vectors(vectors, name):
     """Returns the vectors, `(S, D)`, with length 1; `name` is for messages.
 
     Raises:
         ValueError: The shape is another, or a vector has no direction.
     """
-    vectors = to_numpy(vectors, "float64")
+    vectors = _to_numpy(vectors, "float64")
     if vectors.ndim != 2 or vectors.size == 0:
         raise ValueError(
             f"`{name}` must have shape (S, D). Received: {vectors.shape}."
@@ -76,7 +76,7 @@ def unit_vectors(vectors, name):
     return vectors / lengths
 
 
-def pack_weights(weights):
+def _pack_weights(weights):
     """Returns the weights as the script reads them.
 
     Up to `MOST_LISTED` are listed in `FINE_STEPS`; more are bytes in base64,
@@ -84,24 +84,24 @@ def pack_weights(weights):
     shown.
     """
     if weights.size <= MOST_LISTED:
-        values = in_steps(weights, FINE_STEPS)
+        values = _in_steps(weights, FINE_STEPS)
         return {"scale": FINE_STEPS, "digits": 3, "values": values}
     steps = np.rint(weights * COARSE_STEPS).astype("uint8")
     values = base64.b64encode(steps.tobytes()).decode()
     return {"scale": COARSE_STEPS, "digits": 2, "values": values}
 
 
-def in_steps(values, scale):
+def _in_steps(values, scale):
     """Returns the values as a flat list of integers, each times `scale`."""
     return np.rint(values * scale).astype("int64").ravel().tolist()
 
 
-def counted(count, name):
+def _counted(count, name):
     """Writes "1 head" or "2 heads"."""
     return f"{count} {name}" if count == 1 else f"{count} {name}s"
 
 
-def check_text(text, name):
+def _check_text(text, name):
     """Returns `text`, which must be a string of whole characters."""
     if not isinstance(text, str):
         raise ValueError(f"`{name}` must be a string. Received: {text!r}.")
@@ -114,13 +114,13 @@ def check_text(text, name):
     return text
 
 
-def check_tokens(tokens, name):
+def _check_tokens(tokens, name):
     """Returns `tokens` as a list of strings, at least one, not too many."""
     if isinstance(tokens, str):
         raise ValueError(
             f"`{name}` must be a list of strings. Received: {tokens!r}."
         )
-    tokens = [check_text(t, f"{name}[{i}]") for i, t in enumerate(tokens)]
+    tokens = [_check_text(t, f"{name}[{i}]") for i, t in enumerate(tokens)]
     if not 1 <= len(tokens) <= MOST_TOKENS:
         raise ValueError(
             f"`{name}` must hold 1 to {MOST_TOKENS} tokens. "
@@ -129,7 +129,7 @@ def check_tokens(tokens, name):
     return tokens
 
 
-def check_attentions(attentions, length):
+def _check_attentions(attentions, length):
     """Returns the weights, `(L, N, S, S)`, as float32 NumPy.
 
     Args:
@@ -140,7 +140,7 @@ def check_attentions(attentions, length):
         ValueError: The shape is another, a weight is no share, a row does not
             sum to 1, or there are too many weights.
     """
-    weights = to_numpy(attentions)
+    weights = _to_numpy(attentions)
     fits = weights.ndim == 4 and weights.shape[2:] == (length, length)
     if not fits or weights.size == 0:
         raise ValueError(
@@ -153,11 +153,11 @@ def check_attentions(attentions, length):
             "that a page stays small: choose some `layers`, or a shorter "
             f"text. Received: {weights.size:,}."
         )
-    check_rows(weights)
+    _check_rows(weights)
     return weights
 
 
-def check_rows(weights):
+def _check_rows(weights):
     """Refuses weights that are not shares, and names the first bad row."""
     sums = weights.sum(axis=-1)
     good = abs(sums - 1) <= SUM_TOLERANCE  # False where a sum is nan
@@ -172,7 +172,7 @@ def check_rows(weights):
         )
 
 
-def chosen_layers(layers, count):
+def _chosen_layers(layers, count):
     """Returns the numbers of the `layers` chosen among `count`; None is all."""
     if layers is None:
         return list(range(count))
@@ -181,10 +181,10 @@ def chosen_layers(layers, count):
             "`layers` must be a list of at least one number, or None. "
             f"Received: {layers!r}."
         )
-    return [layer_index(layer, count, "layers") for layer in layers]
+    return [_layer_index(layer, count, "layers") for layer in layers]
 
 
-def layer_index(layer, count, name):
+def _layer_index(layer, count, name):
     """Returns the number of a layer from 0; -1 is the last of `count`."""
     is_whole = isinstance(layer, int | np.integer) and not isinstance(
         layer, bool
@@ -197,7 +197,7 @@ def layer_index(layer, count, name):
     return int(layer) % count
 
 
-def text_reader(model):
+def _text_reader(model):
     """Returns the tokenizer and the encoder of an encoder or a model.
 
     Raises:
@@ -214,7 +214,7 @@ def text_reader(model):
     return tokenizer, encoder
 
 
-def to_numpy(values, dtype="float32"):
+def _to_numpy(values, dtype="float32"):
     """Returns an array of numbers or a tensor of any backend as NumPy."""
     return np.asarray(values).astype(dtype)
 
@@ -238,7 +238,7 @@ showViewer("{id}", {data});
 """
 
 
-class View:
+class _View:
     """What the views share: the forms that a notebook may show.
 
     A view has its short form as `repr`, `colors` of values above and below 0,
@@ -258,7 +258,7 @@ class View:
 
     def to_html(self):
         """Returns the view as HTML that stands for itself, for any page."""
-        data = script_text(self._data())
+        data = _script_text(self._data())
         digest = hashlib.sha256(data.encode()).hexdigest()
         name = f"bertbook-{digest[:12]}"
         return PAGE.format(
@@ -286,7 +286,7 @@ class View:
         return data, {"image/png": {"alt": self.picture.alt}}
 
 
-class AttentionViewer(View):
+class AttentionViewer(_View):
     """Shows where every token looks, in one head of one layer at a time.
 
     Args:
@@ -303,9 +303,9 @@ class AttentionViewer(View):
     colors = {"above": "attention", "below": "attention"}
 
     def __init__(self, tokens, attentions, title="", *, layers=None):
-        self.tokens = check_tokens(tokens, "tokens")
-        self.attentions = check_attentions(attentions, len(self.tokens))
-        self.title = check_text(title, "title")
+        self.tokens = _check_tokens(tokens, "tokens")
+        self.attentions = _check_attentions(attentions, len(self.tokens))
+        self.title = _check_text(title, "title")
         count = len(self.attentions)
         layers = range(count) if layers is None else layers
         self.layers = [int(layer) for layer in layers]
@@ -330,25 +330,25 @@ class AttentionViewer(View):
         Raises:
             ValueError: There is no tokenizer, or a layer is out of range.
         """
-        tokenizer, encoder = text_reader(encoder)
-        layers = chosen_layers(layers, encoder.config.num_hidden_layers)
+        tokenizer, encoder = _text_reader(encoder)
+        layers = _chosen_layers(layers, encoder.config.num_hidden_layers)
         tokens = tokenizer.encode(text, pair).tokens
         batch = tokenizer([text], None if pair is None else [pair])
         outputs = encoder(batch, output_attentions=True)
-        weights = [to_numpy(outputs["attentions"][i][0]) for i in layers]
+        weights = [_to_numpy(outputs["attentions"][i][0]) for i in layers]
         return cls(tokens, np.stack(weights), title, layers=layers)
 
     def __repr__(self):
         layers, heads, length, _ = self.attentions.shape
         sizes = (
-            counted(layers, "layer"),
-            counted(heads, "head"),
-            counted(length, "token"),
+            _counted(layers, "layer"),
+            _counted(heads, "head"),
+            _counted(length, "token"),
         )
         return f"AttentionViewer: {', '.join(sizes)}"
 
     def _data(self):
-        packed = pack_weights(self.attentions)
+        packed = _pack_weights(self.attentions)
         return {
             "name": repr(self),
             "title": self.title,
@@ -381,7 +381,7 @@ class AttentionViewer(View):
         )
 
 
-class SimilarityViewer(View):
+class SimilarityViewer(_View):
     """Shows how similar each token of one text is to each of another.
 
     Args:
@@ -398,10 +398,10 @@ class SimilarityViewer(View):
     colors = {"above": "query", "below": "token"}  # as in a diverging heat_map
 
     def __init__(self, tokens_a, vectors_a, tokens_b, vectors_b, title=""):
-        self.tokens_a = check_tokens(tokens_a, "tokens_a")
-        self.tokens_b = check_tokens(tokens_b, "tokens_b")
+        self.tokens_a = _check_tokens(tokens_a, "tokens_a")
+        self.tokens_b = _check_tokens(tokens_b, "tokens_b")
         self.similarities = similarity_matrix(vectors_a, vectors_b)
-        self.title = check_text(title, "title")
+        self.title = _check_text(title, "title")
         for side, tokens, count in (
             ("a", self.tokens_a, self.similarities.shape[0]),
             ("b", self.tokens_b, self.similarities.shape[1]),
@@ -427,20 +427,20 @@ class SimilarityViewer(View):
         Raises:
             ValueError: There is no tokenizer, or the layer is out of range.
         """
-        tokenizer, encoder = text_reader(encoder)
+        tokenizer, encoder = _text_reader(encoder)
         count = encoder.config.num_hidden_layers + 1
-        layer = layer_index(layer, count, "layer")
+        layer = _layer_index(layer, count, "layer")
         sides = []
         for name, text in (("text_a", text_a), ("text_b", text_b)):
-            check_text(text, name)
+            _check_text(text, name)
             outputs = encoder(tokenizer([text]), output_hidden_states=True)
-            vectors = to_numpy(outputs["hidden_states"][layer][0])
+            vectors = _to_numpy(outputs["hidden_states"][layer][0])
             sides += [tokenizer.encode(text).tokens, vectors]
         return cls(*sides, title)
 
     def __repr__(self):
         left, right = self.similarities.shape
-        return f"SimilarityViewer: {left} and {counted(right, 'token')}"
+        return f"SimilarityViewer: {left} and {_counted(right, 'token')}"
 
     def _data(self):
         return {
@@ -455,7 +455,7 @@ class SimilarityViewer(View):
             "note": f"Cosines are rounded to steps of 1/{FINE_STEPS}.",
             "scale": FINE_STEPS,
             "digits": 3,
-            "values": in_steps(self.similarities, FINE_STEPS),
+            "values": _in_steps(self.similarities, FINE_STEPS),
         }
 
     @cached_property
@@ -480,7 +480,7 @@ def template(name):
     return (folder / name).read_text("utf-8")
 
 
-def script_text(data):
+def _script_text(data):
     """Writes JSON that cannot end the script around it: no "<" is left."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c")

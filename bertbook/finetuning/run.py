@@ -90,7 +90,7 @@ class Run:
         model, record = self.model, self.record
         frozen = freeze(model, self.options.frozen_layers)
         try:
-            reseed(model, record["seed"])
+            _reseed(model, record["seed"])
             if isinstance(self.task, Questions) and self.task.version() == 2:
                 keep_in_config(model, no_answer_threshold=0.0)
             compile_model(
@@ -276,7 +276,7 @@ def freeze(model, count):
     return before
 
 
-def reseed(model, seed):
+def _reseed(model, seed):
     """Sets the random generators of a model, so that a seed means a run."""
     random = np.random.default_rng(seed)
     for variable in model.non_trainable_variables:

@@ -206,7 +206,7 @@ class BertForPreTraining(BertWithHead):
             `mlm_logits`, `(B, M, V)`, and `nsp_logits`, `(B, 2)`: first "goes
             on", then "does not"; `(B, E, 2)` for rows of E examples.
         """
-        pooled, hidden = pooled_and_hidden(self.encoder, batch, training)
+        pooled, hidden = _pooled_and_hidden(self.encoder, batch, training)
         table = self.encoder.embeddings.token.embeddings  # (V, D), shared
         return {
             "mlm_logits": self.masked_lm(hidden, table),
@@ -214,7 +214,7 @@ class BertForPreTraining(BertWithHead):
         }
 
 
-def pooled_and_hidden(encoder, batch, training=None):
+def _pooled_and_hidden(encoder, batch, training=None):
     """Returns the vectors that both tasks need, and computes no others.
 
     At a length of 128, one token in six is hidden. The last feed-forward
@@ -284,7 +284,7 @@ class BertForSequenceClassification(BertWithHead):
         )
         super().__init__(config, attention, **kwargs)
         self.num_labels, self.problem_type = count, problem_type
-        self.dropout = head_dropout(config, self.dtype_policy)
+        self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
         )
@@ -331,7 +331,7 @@ class BertForSequenceClassification(BertWithHead):
 
     @classmethod
     def _options(cls, checkpoint, options):
-        return labels_of(checkpoint, options)
+        return _labels_of(checkpoint, options)
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -360,7 +360,7 @@ class BertForTokenClassification(BertWithHead):
         config, count = choose_labels(config, num_labels, id2label)
         super().__init__(config, attention, **kwargs)
         self.num_labels = count
-        self.dropout = head_dropout(config, self.dtype_policy)
+        self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
         )
@@ -399,7 +399,7 @@ class BertForTokenClassification(BertWithHead):
 
     @classmethod
     def _options(cls, checkpoint, options):
-        return labels_of(checkpoint, options)
+        return _labels_of(checkpoint, options)
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -501,7 +501,7 @@ class BertForMultipleChoice(BertWithHead):
 
     def __init__(self, config, attention="auto", **kwargs):
         super().__init__(config, attention, **kwargs)
-        self.dropout = head_dropout(config, self.dtype_policy)
+        self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(1, config, self.dtype_policy, "classifier")
         self.build()
 
@@ -577,7 +577,7 @@ def pooled_output(encoder, batch, training=None):
     return encoder.pooler(outputs["sequence_output"][:, 0])
 
 
-def head_dropout(config, dtype):
+def _head_dropout(config, dtype):
     """Returns the dropout before a head.
 
     Its rate is `classifier_dropout` where a config has it, else that of the
@@ -589,7 +589,7 @@ def head_dropout(config, dtype):
     return Dropout(rate, dtype=dtype)
 
 
-def labels_of(checkpoint, options):
+def _labels_of(checkpoint, options):
     """Adds the number of labels of a stored head to the keywords of a model."""
     is_open = options.get("num_labels") is None and not options.get("id2label")
     if is_open and "classifier/bias" in checkpoint.arrays:

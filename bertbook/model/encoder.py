@@ -286,7 +286,7 @@ class BertEncoder(Pretrained, keras.Model):
             )
             outputs = self.compute_on_batch(part)["sequence_output"]
             outputs = outputs.astype("float32")  # 16 bits are too few to sum
-            pooled = pool(outputs, part["attention_mask"], pooling)
+            pooled = _pool(outputs, part["attention_mask"], pooling)
             vectors[rows] = pooled[: len(rows)]
         return vectors
 
@@ -301,7 +301,7 @@ def _make_pooler(config, dtype):
     )
 
 
-def pool(vectors, attention_mask, pooling):
+def _pool(vectors, attention_mask, pooling):
     """Makes one vector of the vectors of the real tokens.
 
     Args:

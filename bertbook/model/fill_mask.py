@@ -29,7 +29,7 @@ def fill_mask(text, model="mini", top_k=5):
             range, or the model has no tokenizer.
     """
     if isinstance(model, str):
-        model = load_model(model)
+        model = _load_model(model)
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError(
@@ -61,7 +61,7 @@ def fill_mask(text, model="mini", top_k=5):
 
 
 @lru_cache(maxsize=2)
-def load_model(name):
+def _load_model(name):
     """Returns a `BertForMaskedLM` by name or folder; the last two are kept."""
     return BertForMaskedLM.from_pretrained(name)
 

@@ -241,7 +241,7 @@ def mark_finds(model, head=-1, strength=6.0, seed=0):
         ValueError: The model has no tokenizer.
     """
     encoder = getattr(model, "encoder", model)
-    ids, segments = random_pairs(encoder.config, _tokenizer_of(model), seed)
+    ids, segments = _random_pairs(encoder.config, _tokenizer_of(model), seed)
     vectors = np.asarray(encoder.embeddings(ids, segments))  # (R, S, D)
     weights = read_off(vectors, ids != model.tokenizer.sep_token_id)
     attention = encoder.blocks[0].attention
@@ -261,7 +261,7 @@ def mark_finds(model, head=-1, strength=6.0, seed=0):
     return direction
 
 
-def random_pairs(config, tokenizer, seed):
+def _random_pairs(config, tokenizer, seed):
     """Returns ids and segments `(R, S)` of rows of random pieces."""
     special = [tokenizer.cls_token_id, tokenizer.sep_token_id]
     special.append(tokenizer.pad_token_id)

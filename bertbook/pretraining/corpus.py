@@ -49,7 +49,7 @@ class Shard:
         return len(self.documents) - 1
 
 
-class Encoded(NamedTuple):
+class _Encoded(NamedTuple):
     """One document: its ids, and the length of each of its sentences."""
 
     tokens: np.ndarray
@@ -210,7 +210,7 @@ def _read_lines(path: Path) -> Iterator[str]:
         raise ValueError(f"{path} is damaged: {error}.") from error
 
 
-def _encode(documents, tokenizer, dtype) -> Iterator[Encoded]:
+def _encode(documents, tokenizer, dtype) -> Iterator[_Encoded]:
     """Yields documents as ids; many go to the tokenizer in one call."""
     for batch in _gather(documents):
         texts = list(itertools.chain.from_iterable(batch))
@@ -220,7 +220,7 @@ def _encode(documents, tokenizer, dtype) -> Iterator[Encoded]:
             lengths = [n for row in sentences for n in _cut(len(row))]
             if lengths:
                 ids = itertools.chain.from_iterable(sentences)
-                yield Encoded(np.fromiter(ids, dtype), np.array(lengths))
+                yield _Encoded(np.fromiter(ids, dtype), np.array(lengths))
 
 
 def _cut(length: int) -> Iterator[int]:
@@ -252,7 +252,7 @@ def _mix(documents, held_out, seed, shard_tokens):
     stay behind, so that no shard must do with one, of which no pair is made.
     """
     rng = np.random.default_rng(seed)
-    pools: dict[str, list[Encoded]] = {"train": [], "held_out": []}
+    pools: dict[str, list[_Encoded]] = {"train": [], "held_out": []}
     held = dict.fromkeys(pools, 0)  # tokens in each pool
     for document in documents:
         part = "held_out" if rng.random() < held_out else "train"
@@ -286,12 +286,12 @@ def _move_singles(pools, held, rng) -> None:
         held[taker] += len(document.tokens)
 
 
-def _draw(pool: list[Encoded], rng: Any, size: int, spared: int) -> Shard:
+def _draw(pool: list[_Encoded], rng: Any, size: int, spared: int) -> Shard:
     """Takes documents, two at least, until they hold `size` tokens.
 
     The last `spared` ones stay in the pool.
     """
-    drawn: list[Encoded] = []
+    drawn: list[_Encoded] = []
     count = 0
     while len(pool) > spared and (count < size or len(drawn) < 2):
         place = int(rng.integers(len(pool)))

@@ -187,7 +187,7 @@ def pretrain(
     config = choose_config(model, tokenizer, examples)
     folder = RunFolder(out, reporting.verbose)
     recipe = settle_dtype(recipe, folder.record, reporting.verbose)
-    record = make_record(model, config, tokenizer, recipe, examples)
+    record = _make_record(model, config, tokenizer, recipe, examples)
     check_record(folder.record, record)
     if folder.is_finished():
         return BertForPreTraining.from_pretrained(out)
@@ -202,7 +202,7 @@ def pretrain(
         )
     pieces = Pieces.of(tokenizer)
     stream = ExampleStream(shards, pieces, examples, recipe.seed, workers)
-    with shared_devices(data_parallel) as devices:
+    with _shared_devices(data_parallel) as devices:
         trained = make_model(model, config, recipe)
         compile_for_pretraining(trained, recipe)
         if evaluate is None:
@@ -265,7 +265,7 @@ def settle_dtype(recipe, path, verbose=True):
     return dataclasses.replace(recipe, dtype=dtype)
 
 
-def make_record(model, config, tokenizer, recipe, examples):
+def _make_record(model, config, tokenizer, recipe, examples):
     """Returns everything that changes the result of a run, for JSON."""
     is_start = isinstance(model, str | Path) and model not in SIZES
     return {
@@ -313,10 +313,10 @@ def compile_for_pretraining(model, recipe):
         jit_compile=compiles_whole(model.compute_dtype, COMPILE),
     )
     optimizer.build(model.trainable_variables)
-    build_losses(model)
+    _build_losses(model)
 
 
-def build_losses(model):
+def _build_losses(model):
     """Makes the counters of both losses.
 
     Keras would make them in the first step, and TensorFlow traces a step
@@ -335,7 +335,7 @@ def build_losses(model):
 
 
 @contextlib.contextmanager
-def shared_devices(data_parallel):
+def _shared_devices(data_parallel):
     """Lets Keras split every batch over all devices, and gives their number.
 
     Raises:

@@ -115,10 +115,10 @@ class LSTMLanguageModel(keras.Model):
     """
 
     def __init__(self, config, **kwargs):
-        check_config(config)
+        _check_config(config)
         super().__init__(**kwargs)
         self.config = config
-        self.token = token_table(config, self.dtype_policy)
+        self.token = _token_table(config, self.dtype_policy)
         self.stack = LSTMStack(config, dtype=self.dtype_policy, name="forward")
         self.build()
 
@@ -139,13 +139,13 @@ class LSTMLanguageModel(keras.Model):
             A list of L + 1 float tensors of shape `(B, S, width)`.
         """
         vectors = self.token(batch["input_ids"])
-        states = self.stack(vectors, real_tokens(batch), training=training)
+        states = self.stack(vectors, _real_tokens(batch), training=training)
         return [vectors, *states]
 
     def call(self, batch, training=None):
         """Returns logits: `(B, S, V)`, at t for the token at t + 1."""
         last = self.hidden_states(batch, training)[-1]
-        return score(last, self.token)
+        return _score(last, self.token)
 
 
 class BidirectionalLM(keras.Model):
@@ -161,7 +161,7 @@ class BidirectionalLM(keras.Model):
     """
 
     def __init__(self, config, **kwargs):
-        check_config(config)
+        _check_config(config)
         if set(config.widths) != {config.hidden_size}:
             raise ValueError(
                 "`widths` must all be `hidden_size`: ELMo adds up its layers. "
@@ -170,7 +170,7 @@ class BidirectionalLM(keras.Model):
         super().__init__(**kwargs)
         self.config = config
         policy = self.dtype_policy
-        self.token = token_table(config, policy)
+        self.token = _token_table(config, policy)
         self.forward = LSTMStack(config, dtype=policy, name="forward")
         self.backward = LSTMStack(
             config, backwards=True, dtype=policy, name="backward"
@@ -189,7 +189,7 @@ class BidirectionalLM(keras.Model):
         Neither direction ever reads a state of the other.
         """
         vectors = self.token(batch["input_ids"])
-        real = real_tokens(batch)
+        real = _real_tokens(batch)
         return tuple(
             [vectors, *stack(vectors, real, training=training)]
             for stack in (self.forward, self.backward)
@@ -213,8 +213,8 @@ class BidirectionalLM(keras.Model):
         """
         forward, backward = self.directions(batch, training)
         return {
-            "next": score(forward[-1], self.token),
-            "previous": score(backward[-1], self.token),
+            "next": _score(forward[-1], self.token),
+            "previous": _score(backward[-1], self.token),
         }
 
 
@@ -264,7 +264,7 @@ class LayerMix(keras.layers.Layer):
         )
 
 
-def token_table(config, policy):
+def _token_table(config, policy):
     """Returns the layer that gives each id its vector of width D."""
     return keras.layers.Embedding(
         config.vocab_size,
@@ -277,20 +277,20 @@ def token_table(config, policy):
     )
 
 
-def score(hidden, token):
+def _score(hidden, token):
     """Returns logits, `(B, S, V)`: products with the token table."""
     table = ops.cast(token.embeddings, hidden.dtype)  # (V, D)
     return ops.matmul(hidden, ops.transpose(table))
 
 
-def real_tokens(batch):
+def _real_tokens(batch):
     """Returns which tokens are no padding, `(B, S)`, or None where all are."""
     if batch.get("attention_mask") is None:
         return None
     return ops.cast(batch["attention_mask"], "bool")
 
 
-def check_config(config):
+def _check_config(config):
     """Refuses what is no `LSTMConfig`."""
     if not isinstance(config, LSTMConfig):
         raise ValueError(

@@ -36,7 +36,7 @@ class Texts:
         self.model = model
         self.data = check_columns(data, ["text"], ["text_pair", "label"])
         self.problem = model.problem_type
-        self.rows = tokenize(
+        self.rows = _tokenize(
             model, self.data["text"], self.data.get("text_pair"), settings
         )
 
@@ -61,7 +61,7 @@ class Texts:
 
     def predictions(self, outputs):
         """Returns what `predict_texts` does."""
-        logits = finite(np.stack(outputs))  # (R, K)
+        logits = _finite(np.stack(outputs))  # (R, K)
         if self.problem == REGRESSION:
             return [{"score": float(value)} for value in logits[:, 0]]
         name = self.model.config.id2label or range(logits.shape[1])
@@ -142,7 +142,7 @@ class Choices:
                 )
         first = [t for t in self.data["text"] for _ in range(self.count)]
         second = [choice for row in self.data["choices"] for choice in row]
-        self.rows = tokenize(model, first, second, settings, self.count)
+        self.rows = _tokenize(model, first, second, settings, self.count)
 
     def learn(self):
         """Adds the number of the right choice to the rows."""
@@ -161,7 +161,7 @@ class Choices:
                 "score": float(p.max()),
             }
             for p, choices in zip(
-                softmax(finite(np.stack(outputs))),
+                softmax(_finite(np.stack(outputs))),
                 self.data["choices"],
                 strict=True,
             )
@@ -181,7 +181,7 @@ class Choices:
         return number_labels(column, self.count, ONE_LABEL, None)
 
 
-def finite(logits):
+def _finite(logits):
     """Returns logits that are numbers.
 
     Raises:
@@ -195,7 +195,7 @@ def finite(logits):
     return logits
 
 
-def tokenize(model, texts, pairs, settings, choices=None):
+def _tokenize(model, texts, pairs, settings, choices=None):
     """Returns the rows of texts, or of pairs of them.
 
     Raises:

@@ -53,7 +53,7 @@ class Questions:
             data, ["question", "context"], ["id", "answers"]
         )
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
-        in_rows(check_answers, self.data.get("answers", []))
+        in_rows(_check_answers, self.data.get("answers", []))
         self.contexts = in_rows(
             lambda question, context: window_context(
                 tokenizer, question, context, limit, settings.stride
@@ -71,7 +71,7 @@ class Questions:
     def learn(self):
         """Adds the columns where the first answer starts and ends."""
         answers = labeled(self.data, "answers")
-        spans = np.concatenate(in_rows(label_window, self.contexts, answers))
+        spans = np.concatenate(in_rows(_label_window, self.contexts, answers))
         self.rows.targets = {
             "start_logits": spans[:, 0],
             "end_logits": spans[:, 1],
@@ -290,7 +290,7 @@ def find_entities_in(model, texts, max_length=None, batch_size=32):
     ]
 
 
-def check_answers(answers):
+def _check_answers(answers):
     """Refuses answers that are no list of dicts, as `load_dataset` has it."""
     fits = isinstance(answers, list | tuple) and all(
         isinstance(answer, Mapping) and isinstance(answer.get("text"), str)
@@ -303,7 +303,7 @@ def check_answers(answers):
         )
 
 
-def label_window(context, answers):
+def _label_window(context, answers):
     """Returns the columns of the first answer in each window, `(W, 2)`."""
     if not answers:
         return label_answer(context, None)

@@ -158,7 +158,7 @@ class Reporting:
         check_switch(self.verbose, "verbose")
 
 
-def check_settings(
+def _check_settings(
     recipe: Any, reporting: Any, config: Any, lowercase: Any
 ) -> None:
     """Refuses settings of a run that are of another kind.
@@ -202,7 +202,7 @@ def _set_number(settings: Any, name: str) -> None:
 KEPT = "tokenizer_config.json"  # A tokenizer writes this file last.
 
 
-def train_vocabularies(train, config, lowercase, out):
+def _train_vocabularies(train, config, lowercase, out):
     """Returns the tokenizers of sources and targets, read or trained.
 
     Args:
@@ -210,7 +210,7 @@ def train_vocabularies(train, config, lowercase, out):
         config: A `Seq2SeqConfig`; without `target_vocab_size` one vocabulary
             is trained on both sides.
         lowercase: As in `train_translation`.
-        out: Where `keep_vocabularies` put them, if it did.
+        out: Where `_keep_vocabularies` put them, if it did.
     """
     sources, targets = columns_of(train)
     if config.target_vocab_size is None:
@@ -231,7 +231,7 @@ def _kept_tokenizer(lines, vocab_size, lowercase, folder):
     return Tokenizer.train(lines, vocab_size, lowercase)
 
 
-def keep_vocabularies(model, out):
+def _keep_vocabularies(model, out):
     """Writes the tokenizers of a model that are not there yet."""
     folders = {out: model.tokenizer}
     if model.target_tokenizer is not model.tokenizer:
@@ -285,7 +285,7 @@ def train_translation(
     out, config = Path(out), SMALL if config is None else config
     recipe = Recipe() if recipe is None else recipe
     reporting = Reporting() if reporting is None else reporting
-    check_settings(recipe, reporting, config, lowercase)
+    _check_settings(recipe, reporting, config, lowercase)
     for data in (train,) if dev is None else (train, dev):
         columns_of(data)
     record = {
@@ -300,17 +300,17 @@ def train_translation(
         check_record(folder.record, record)
     if folder.is_finished():
         return Seq2SeqTransformer.from_pretrained(out)
-    model = make_model(train, config, lowercase, recipe, out)
-    run = Run(model, train, dev, record, folder, recipe, reporting)
+    model = _make_model(train, config, lowercase, recipe, out)
+    run = _Run(model, train, dev, record, folder, recipe, reporting)
     check_record(folder.record, record)  # the first to be written
-    keep_vocabularies(model, out)
+    _keep_vocabularies(model, out)
     run.train(started)
     return model
 
 
-def make_model(train, config, lowercase, recipe, out):
+def _make_model(train, config, lowercase, recipe, out):
     """Returns a model with drawn weights and the vocabularies of its texts."""
-    tokenizer, target_tokenizer = train_vocabularies(
+    tokenizer, target_tokenizer = _train_vocabularies(
         train, config, lowercase, out
     )
     config = config.replace(vocab_size=len(tokenizer))
@@ -322,7 +322,7 @@ def make_model(train, config, lowercase, recipe, out):
     return model
 
 
-class Run:
+class _Run:
     """One run: its steps, what it says of itself, and its last weights."""
 
     def __init__(self, model, train, dev, record, folder, recipe, reporting):

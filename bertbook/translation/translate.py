@@ -34,7 +34,7 @@ def translate(model, texts, max_length=None, search="beams", **options):
         FileNotFoundError: There is no such model.
         ValueError: A text is too long or empty, or an option is out of range.
     """
-    model = loaded(model)
+    model = _loaded(model)
     if max_length is None:
         max_length = model.config.max_position_embeddings
     return generate(model, texts, max_length, search, **options)
@@ -125,7 +125,7 @@ def token_loss(model, bitext):
     return float(nats / tokens)
 
 
-def loaded(model):
+def _loaded(model):
     """Returns a model, read where only its name or folder is given."""
     if isinstance(model, Seq2SeqTransformer):
         return model

@@ -64,26 +64,26 @@ def read_checkpoint(name_or_dir: Any) -> Checkpoint:
     if hasattr(name_or_dir, "token_embedding_matrix") or hasattr(
         name_or_dir, "token_embedding"
     ):
-        return read_keras_hub(name_or_dir)
+        return _read_keras_hub(name_or_dir)
     if str(name_or_dir).startswith("keras://"):
-        return read_keras_hub(str(name_or_dir).removeprefix("keras://"))
+        return _read_keras_hub(str(name_or_dir).removeprefix("keras://"))
     folder = find_folder(name_or_dir)
     has_config = (folder / "config.json").is_file()
     if has_config and "class_name" in read_json(folder / "config.json"):
-        return read_keras_hub(str(folder))  # what Keras serialized
+        return _read_keras_hub(str(folder))  # what Keras serialized
     if has_config and has_tensors(folder):
-        return read_hugging_face(folder)
+        return _read_hugging_face(folder)
     if (folder / "bert_config.json").is_file() and _google_prefix(folder):
-        return read_google(folder)
+        return _read_google(folder)
     if not has_config:
         raise FileNotFoundError(
             f"{folder} holds no config.json and no bert_config.json with a "
             "TensorFlow checkpoint."
         )
-    return read_hugging_face(folder)
+    return _read_hugging_face(folder)
 
 
-def read_hugging_face(folder: Path) -> Checkpoint:
+def _read_hugging_face(folder: Path) -> Checkpoint:
     """Reads config.json and model.safetensors, whole or in shards.
 
     Old files say gamma and beta, new ones weight and bias; files of a model
@@ -141,7 +141,7 @@ def _check_tied(tied: dict[str, np.ndarray], checkpoint: Checkpoint) -> None:
             checkpoint.skipped[published_name] = f"the same tensor as {name}"
 
 
-def read_google(folder: Path) -> Checkpoint:
+def _read_google(folder: Path) -> Checkpoint:
     """Reads bert_config.json and a TensorFlow 1 checkpoint.
 
     Raises:
@@ -181,7 +181,7 @@ def read_google(folder: Path) -> Checkpoint:
     return checkpoint
 
 
-def read_keras_hub(backbone: Any) -> Checkpoint:
+def _read_keras_hub(backbone: Any) -> Checkpoint:
     """Reads a KerasHub `BertBackbone`, or the preset of that name.
 
     KerasHub uses the tanh form of GELU and one dropout rate.

@@ -218,7 +218,7 @@ class Pretrained:
         Raises:
             ValueError: `dtype` is another, or cannot hold a value.
         """
-        check_stored_dtype(dtype)
+        _check_stored_dtype(dtype)
         arrays = {
             name: _stored(name, keras.ops.convert_to_numpy(tensor), dtype)
             for name, tensor in named_tensors(self).items()
@@ -240,7 +240,7 @@ class Pretrained:
         )
 
 
-def check_stored_dtype(dtype):
+def _check_stored_dtype(dtype):
     """Refuses a number format that weights are not written in."""
     if dtype not in ("float32", "float16"):
         raise ValueError(

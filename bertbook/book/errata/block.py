@@ -55,7 +55,7 @@ NOTED = (
 )
 
 
-def apply(function, values):
+def _apply(function, values):
     """Returns what a Keras function gives for NumPy values."""
     values = np.asarray(values, "float32")
     return ops.convert_to_numpy(function(ops.convert_to_tensor(values)))
@@ -74,7 +74,7 @@ def apply(function, values):
 def bend_of_bert():
     """Applies the activation of BERT-base to -1."""
     name = BertConfig().hidden_act
-    return name, float(apply(activation(name), [-1.0])[0])
+    return name, float(_apply(activation(name), [-1.0])[0])
 
 
 @computed(
@@ -96,7 +96,7 @@ def two_forms_of_gelu():
 
 def tanh_form(line):
     """Returns the tanh form of GELU, as the package has it."""
-    return apply(activation("gelu_tanh"), line)
+    return _apply(activation("gelu_tanh"), line)
 
 
 @computed(

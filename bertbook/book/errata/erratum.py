@@ -66,7 +66,7 @@ def computed(number, sources, chapter, *, says, right, value, said=None):
 
     def mark(check):
         check.erratum = Erratum(
-            number, keys(sources), chapter, says, right, value, said, check
+            number, _keys(sources), chapter, says, right, value, said, check
         )
         return check
 
@@ -75,10 +75,10 @@ def computed(number, sources, chapter, *, says, right, value, said=None):
 
 def noted(number, sources, chapter, *, says, right):
     """Returns an erratum for which nothing can be computed."""
-    return Erratum(number, keys(sources), chapter, says, right)
+    return Erratum(number, _keys(sources), chapter, says, right)
 
 
-def keys(sources: str | tuple[str, ...]) -> tuple[str, ...]:
+def _keys(sources: str | tuple[str, ...]) -> tuple[str, ...]:
     """Returns one key, or several, as a tuple."""
     return (sources,) if isinstance(sources, str) else sources
 

@@ -12,7 +12,7 @@ from bertbook.model.encoder import BertEncoder
 from bertbook.weights.names import count_parameters, encoder_shapes
 
 
-def count(*ends):
+def _count(*ends):
     """Counts the parameters of BERT-base whose names end so."""
     return sum(
         math.prod(shape)
@@ -32,7 +32,7 @@ def count(*ends):
 )
 def output_projections():
     """Counts W^O in twelve layers."""
-    return count("attention/output/kernel"), count("attention/output/bias")
+    return _count("attention/output/kernel"), _count("attention/output/bias")
 
 
 @computed(
@@ -47,7 +47,7 @@ def output_projections():
 def biases_of_attention():
     """Counts them in twelve layers."""
     parts = ("query", "key", "value")
-    return (count(*(f"attention/{part}/bias" for part in parts)),)
+    return (_count(*(f"attention/{part}/bias" for part in parts)),)
 
 
 @computed(
@@ -62,7 +62,7 @@ def biases_of_attention():
 def rest_of_the_embeddings():
     """Counts what the sum leaves out."""
     norm = ("embeddings/norm/gamma", "embeddings/norm/beta")
-    return count("segment/embeddings"), count(*norm)
+    return _count("segment/embeddings"), _count(*norm)
 
 
 @computed(
@@ -78,7 +78,7 @@ def norms_of_the_layers():
     """Counts the gains and biases of the layers."""
     norms = ("attention_norm", "output_norm")
     ends = [f"{norm}/{end}" for norm in norms for end in ("gamma", "beta")]
-    return (count(*ends),)
+    return (_count(*ends),)
 
 
 @computed(
@@ -93,7 +93,7 @@ def norms_of_the_layers():
 )
 def rest_of_the_head():
     """Counts the bias, and a classifier for K = 2."""
-    return count("pooler/bias"), (BertConfig().hidden_size + 1) * 2
+    return _count("pooler/bias"), (BertConfig().hidden_size + 1) * 2
 
 
 @computed(

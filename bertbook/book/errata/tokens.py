@@ -26,14 +26,14 @@ def untrained_encoder():
     return BertEncoder(BertConfig.named("tiny", **sizes, initializer_range=0.2))
 
 
-def last_vectors(encoder, input_ids, **batch):
+def _last_vectors(encoder, input_ids, **batch):
     """Returns what an encoder gives for one row of ids, `(S, D)`."""
     batch = {"input_ids": input_ids, **batch}
     rows = {name: np.array([row], "int32") for name, row in batch.items()}
     return ops.convert_to_numpy(encoder(rows)["sequence_output"])[0]
 
 
-def differ(a, b):
+def _differ(a, b):
     """Tells whether two arrays differ by more than rounding."""
     return bool(np.abs(a - b).max() > MOVED)
 
@@ -56,14 +56,14 @@ def differ(a, b):
 def pads_at_the_left():
     """Puts three hidden pads before six tokens."""
     encoder, pad = untrained_encoder(), BertConfig().pad_token_id
-    alone = last_vectors(encoder, range(10, 16))
+    alone = _last_vectors(encoder, range(10, 16))
     ids = [pad] * 3 + list(range(10, 16))
     mask, places = [0] * 3 + [1] * 6, [0] * 3 + list(range(6))
-    moved = last_vectors(encoder, ids, attention_mask=mask)[3:]
-    named = last_vectors(
+    moved = _last_vectors(encoder, ids, attention_mask=mask)[3:]
+    named = _last_vectors(
         encoder, ids, attention_mask=mask, position_ids=places
     )[3:]
-    return pad, differ(moved, alone), differ(named, alone)
+    return pad, _differ(moved, alone), _differ(named, alone)
 
 
 @computed(
@@ -116,11 +116,11 @@ def weight_of_zero_rows():
 def padding_needs_a_mask():
     """Appends three pads to six tokens, visible and hidden."""
     encoder = untrained_encoder()
-    alone = last_vectors(encoder, range(10, 16))
+    alone = _last_vectors(encoder, range(10, 16))
     ids = [*range(10, 16), 0, 0, 0]
-    visible = last_vectors(encoder, ids)[:6]
-    hidden = last_vectors(encoder, ids, attention_mask=[1] * 6 + [0] * 3)[:6]
-    return differ(visible, alone), differ(hidden, alone)
+    visible = _last_vectors(encoder, ids)[:6]
+    hidden = _last_vectors(encoder, ids, attention_mask=[1] * 6 + [0] * 3)[:6]
+    return _differ(visible, alone), _differ(hidden, alone)
 
 
 @computed(
@@ -155,11 +155,11 @@ def tokens_of_the_greeting():
 def masks_of_zeros():
     """Adds zeros to scores, and hides all but one token with zeros."""
     scores = np.array([[2.0, 1.0, 0.5, 0.0]])
-    added = differ(softmax(scores + np.zeros(4)), softmax(scores))
+    added = _differ(softmax(scores + np.zeros(4)), softmax(scores))
     encoder = untrained_encoder()
-    everything = last_vectors(encoder, range(4), attention_mask=[1, 1, 1, 1])
-    first_only = last_vectors(encoder, range(4), attention_mask=[1, 0, 0, 0])
-    return added, differ(first_only[0], everything[0])
+    everything = _last_vectors(encoder, range(4), attention_mask=[1, 1, 1, 1])
+    first_only = _last_vectors(encoder, range(4), attention_mask=[1, 0, 0, 0])
+    return added, _differ(first_only[0], everything[0])
 
 
 @computed(

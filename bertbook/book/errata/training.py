@@ -36,7 +36,7 @@ NOTED = (
 )
 
 
-def tiny_config():
+def _tiny_config():
     """Returns a small config for models whose shapes matter alone."""
     return BertConfig.named("tiny", vocab_size=20, num_hidden_layers=1)
 
@@ -52,7 +52,7 @@ def tiny_config():
 )
 def logits_of_a_classifier():
     """Classifies two texts with an encoder alone."""
-    model = BertForSequenceClassification(tiny_config(), num_labels=3)
+    model = BertForSequenceClassification(_tiny_config(), num_labels=3)
     logits = model({"input_ids": np.ones((2, 5), "int32")})
     return (" x ".join(map(str, logits.shape)),)
 
@@ -177,7 +177,7 @@ def best_legal_span():
 )
 def scores_of_choices():
     """Scores four choices for each of two texts."""
-    model = BertForMultipleChoice(tiny_config())
+    model = BertForMultipleChoice(_tiny_config())
     logits = model({"input_ids": np.ones((2, 4, 5), "int32")})
     shapes = logits.shape, model.classifier.kernel.shape
     return tuple(" x ".join(map(str, shape)) for shape in shapes)
