@@ -220,7 +220,7 @@ BAD_BATCHES = {
 
 
 @pytest.mark.parametrize("case", BAD_BATCHES)
-def test_a_bad_batch(case):
+def test_a_bad_batch_is_refused(case):
     changes, message = BAD_BATCHES[case]
     batch = {**changes} if "input_ids" in changes else draw_batch() | changes
     with pytest.raises(ValueError, match="Received") as caught:
@@ -228,7 +228,7 @@ def test_a_bad_batch(case):
     assert message in str(caught.value)
 
 
-def test_a_batch_without_ids():
+def test_a_batch_without_ids_is_refused():
     batch = draw_batch()
     del batch["input_ids"]
     with pytest.raises(KeyError, match="must hold `input_ids`") as caught:
@@ -237,12 +237,12 @@ def test_a_batch_without_ids():
 
 
 @pytest.mark.parametrize("batch_size", [0, -2, 1.5, None, "2"])
-def test_a_batch_size_below_one(batch_size):
+def test_a_batch_size_below_one_is_refused(batch_size):
     with pytest.raises(ValueError, match="`batch_size` must be an integer >="):
         list(bucketed([3, 5], batch_size, 11))
 
 
-def test_a_row_above_the_limit():
+def test_a_row_above_the_limit_is_refused():
     with pytest.raises(ValueError, match="`limit`, 11. Received: 13"):
         list(bucketed([3, 13, 5], 2, 11))
 
@@ -255,6 +255,6 @@ def test_nothing_is_cut_off_in_silence():
 
 
 @pytest.mark.parametrize("rows", [[], [0, 1, 2]])
-def test_more_rows_than_the_batch_holds(rows):
+def test_more_rows_than_the_batch_holds_are_refused(rows):
     with pytest.raises(ValueError, match="`rows` must hold 1 to `batch_size`"):
         take_rows(draw_batch(), np.array(rows, int), S, 2)

@@ -69,7 +69,7 @@ def test_weights_sum_to_the_number_of_parts(parts):
     assert np.array_equal(rows, batch["input_ids"])
 
 
-def test_single_texts_get_labels_without_weight():
+def test_single_texts_get_next_sentence_labels_of_weight_zero():
     batch = with_weights(draw_batch(pairs=False))
     ((_, y, weights),) = to_steps(batch)
     assert y["nsp_logits"].shape == (B,)
@@ -129,7 +129,7 @@ def test_a_feed_knows_where_each_step_ended():
         assert feed.positions[step] == Position(0, 0, 4 * step)
 
 
-def test_a_feed_goes_on_from_a_place():
+def test_a_feed_goes_on_from_a_position():
     whole = Feed(Stream(), 4, 0, Position()).batches()
     expected = [next(whole) for _ in range(5)][3:]
     rest = Feed(Stream(), 4, 3, Position(0, 0, 12)).batches()

@@ -139,7 +139,7 @@ def test_unpacked_by_loops():
                 )
 
 
-def test_a_batch_without_slots_and_labels():
+def test_a_batch_without_slots_and_labels_is_packed_without():
     batch = draw_batch()
     plain = {
         name: batch[name]
@@ -158,7 +158,7 @@ def test_a_batch_without_slots_and_labels():
         np.testing.assert_array_equal(array, whole[name])
 
 
-def test_no_slot_in_use():
+def test_without_a_used_slot_one_empty_slot_is_packed():
     batch = draw_batch()
     batch["masked_lm_weights"][:] = 0
     packed, _ = pack(batch, T)
@@ -204,7 +204,9 @@ def test_nearly_as_few_rows_as_there_can_be(lengths):
     st.integers(S, 31),
     st.integers(0, 10**6),
 )
-def test_what_holds_for_every_packed_batch(lengths, max_length, seed):
+def test_packing_keeps_every_token_and_hides_examples_from_each_other(
+    lengths, max_length, seed
+):
     batch = draw_batch(lengths, seed=seed)
     before = {name: array.copy() for name, array in batch.items()}
     packed, places = pack(batch, max_length)
@@ -254,7 +256,7 @@ def check_slots(batch, packed, places):
         )
 
 
-def test_real_examples(tmp_path):
+def test_examples_of_the_shelf_are_packed_into_fewer_rows(tmp_path):
     """Single texts of the shelf, short ones among them."""
     (path,) = shelf_corpus(tmp_path).shards()
     options = ExampleSettings(max_length=48, short_share=0.5)
@@ -290,7 +292,7 @@ def test_one_example_is_one_row():
 # Error.
 
 
-def test_an_example_longer_than_a_row():
+def test_an_example_longer_than_a_row_is_refused():
     with pytest.raises(ValueError, match="`max_length` must hold every") as e:
         pack(draw_batch(), 10)
     assert "Received: 10 for one of 11 tokens in row 0." in str(e.value)
@@ -299,7 +301,7 @@ def test_an_example_longer_than_a_row():
     pack(draw_batch(), 11)
 
 
-def test_no_example():
+def test_a_batch_without_examples_is_refused():
     with pytest.raises(
         ValueError, match="A batch must hold at least one examp"
     ):
@@ -311,6 +313,6 @@ def test_no_example():
         pack(nothing, 13)
 
 
-def test_places_and_lengths_of_another_batch():
+def test_places_and_lengths_of_another_batch_are_refused():
     with pytest.raises(ValueError, match="shorter"):
         unpack(np.zeros((2, T)), find_places(LENGTHS, T), LENGTHS[:-1])

@@ -8,7 +8,7 @@ import pytest
 import checksums
 
 
-def test_there_are_files():
+def test_checksums_measure_files():
     assert checksums.measured(), "data/ holds no file"
 
 

@@ -45,7 +45,7 @@ def ids(number):
     return f"E{number:02}"
 
 
-def test_there_are_83():
+def test_errata_are_numbered_from_1_to_83():
     assert list(EVERY) == list(range(1, 84))
     assert len(register.every()) == 83
     assert set(EVERY) - set(CHECKED) == NOTED
@@ -99,7 +99,7 @@ def test_its_numbers_are_computed_or_cited(number):
     assert facts.unbacked(entry.right, allowed) == []
 
 
-def test_how_many_each_text_has():
+def test_errata_are_counted_for_each_text():
     found = dict.fromkeys(SOURCES, 0)
     for entry in EVERY.values():
         for source in entry.sources:
@@ -110,7 +110,7 @@ def test_how_many_each_text_has():
 # The same with the published vocabulary.
 
 
-def test_published_ids(shared_data):
+def test_ids_and_pieces_are_those_of_bert_base_uncased(shared_data):
     vocabulary = texts.published_vocabulary(shared_data, "uncased")
     tokenizer = Tokenizer(vocabulary)
     assert tuple(tokenizer.encode(SENTENCE).input_ids[1:-1]) == PUBLISHED_IDS
@@ -406,6 +406,6 @@ def test_a_row_says_what_was_found(monkeypatch):
     assert len(register.listing(register.run([entry, wrong]))) == 2
 
 
-def test_a_subject_that_is_none():
+def test_an_unknown_subject_is_refused():
     with pytest.raises(ValueError, match="`subject` must be one of tokens, "):
         register.of_subject("words")

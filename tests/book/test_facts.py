@@ -98,7 +98,7 @@ def test_numbers_of_the_docstrings_are_backed():
         ("By section 3, 0.5 of them", ["0.5"]),
     ],
 )
-def test_these_numbers_are_scanned(prose, numbers):
+def test_numbers_in_finds_numbers_of_prose(prose, numbers):
     assert facts.numbers_in(prose) == numbers
 
 
@@ -121,7 +121,7 @@ def test_these_numbers_are_scanned(prose, numbers):
         "<!-- 0.5 -->",
     ],
 )
-def test_these_are_not(prose):
+def test_numbers_in_skips_code_dates_and_references(prose):
     assert facts.numbers_in(prose) == []
 
 

@@ -34,7 +34,7 @@ def test_html_holds_each_cell_escaped(listing):
     assert len(cells) == 9
 
 
-def test_a_notebook_gets_both(listing):
+def test_a_notebook_gets_html_and_text(listing):
     data = listing._repr_mimebundle_()
     assert data == {"text/html": listing.html(), "text/plain": repr(listing)}
 

@@ -84,7 +84,7 @@ def test_a_size_has_the_field_of_its_letter():
 
 
 @pytest.mark.parametrize("entry", WEIGHTS, ids=lambda entry: entry.symbol)
-def test_weights_have_the_name_and_shape_of_ours(entry):
+def test_weights_have_the_name_and_shape_in_the_package(entry):
     """Matrices of a head are columns of the one that all heads share."""
     shapes = encoder_shapes(CONFIG)
     shape = list(notation.shape_of(entry, SIZES))
@@ -119,7 +119,7 @@ def test_no_symbol_stands_twice_for_one_text():
     assert {symbol for symbol, _ in twice} == {"i", "X"}
 
 
-def test_the_same_is_what_stands_above():
+def test_the_same_repeats_the_meaning_above():
     entry = next(e for e in notation.sizes() if e.symbol == "d_v")
     assert entry.meaning == "width of one head, of values"
     assert not any(notation.SAME in entry.meaning for entry in ENTRIES)

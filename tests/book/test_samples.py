@@ -117,7 +117,7 @@ def test_openings_vary(name):
         assert count <= limit, opening
 
 
-def test_opinions():
+def test_opinions_are_balanced():
     for part, count in zip(PARTS, (400, 200), strict=True):
         rows = read_table(SAMPLES / "opinions" / f"{part}.tsv")
         assert Counter(row["label"] for row in rows) == {
@@ -126,7 +126,7 @@ def test_opinions():
         }
 
 
-def test_pairs():
+def test_pairs_are_numbered_and_balanced():
     for part, count in zip(PARTS, (300, 100), strict=True):
         rows = read_table(SAMPLES / "pairs" / f"{part}.tsv")
         assert [row["index"] for row in rows] == [str(i) for i in range(count)]
@@ -135,7 +135,7 @@ def test_pairs():
         assert max(labels.values()) - min(labels.values()) <= 1
 
 
-def test_questions():
+def test_answers_stand_in_their_contexts():
     counts = []
     for part in PARTS:
         passages = list(read_questions(SAMPLES / "questions" / f"{part}.json"))
@@ -158,7 +158,7 @@ TAGGED = {
 
 
 @pytest.mark.parametrize("name", TAGGED)
-def test_tags(name):
+def test_tags_are_bio_and_of_known_types(name):
     kinds, counts, leasts = TAGGED[name]
     for part, count, least in zip(PARTS, counts, leasts, strict=True):
         sentences = read_sentences(SAMPLES / name / f"{part}.txt")
@@ -177,7 +177,7 @@ def test_tags(name):
         assert min(begun.values()) >= least
 
 
-def test_choices():
+def test_choices_have_four_endings_and_balanced_labels():
     for part, count in zip(PARTS, (40, 20), strict=True):
         rows = read_choices(SAMPLES / "choices" / f"{part}.csv")
         labels = Counter(row["label"] for row in rows)
@@ -199,7 +199,7 @@ def translations(part):
     return read_table(SAMPLES / "translation" / f"{part}.tsv")
 
 
-def test_translation():
+def test_translations_are_520_and_100_different_sentences():
     rows = {part: translations(part) for part in PARTS}
     assert {part: len(rows[part]) for part in PARTS} == {
         "train": 520,
@@ -213,7 +213,7 @@ def test_translation():
     assert (min(lengths), max(lengths)) == (3, 18)
 
 
-def test_what_a_translation_is_made_of():
+def test_every_english_word_of_dev_stands_in_train():
     """Every English word of dev can be learned, and there are few words."""
     known = {
         word for row in translations("train") for word in words(row["english"])
@@ -223,7 +223,7 @@ def test_what_a_translation_is_made_of():
     assert 800 < len(known) < 900
 
 
-def test_the_marks_of_a_translation():
+def test_translations_agree_in_punctuation_and_letters():
     for row in translations("train") + translations("dev"):
         english, spanish = (row[language] for language in LANGUAGES)
         assert english[-1] == spanish[-1]

@@ -179,7 +179,7 @@ PLAIN = [
 ]
 
 
-def test_every_set_but_the_samples_is_here():
+def test_this_file_tests_every_set_but_the_samples():
     assert set(OFFICIAL) == {n for n, known in SETS.items() if not known.ships}
     for name, (files, _, _) in OFFICIAL.items():
         assert list(files) == list(SETS[name].files), name
@@ -187,7 +187,7 @@ def test_every_set_but_the_samples_is_here():
 
 @pytest.mark.parametrize(("name", "split"), SPLITS)
 @pytest.mark.parametrize("packing", ["", ".xz", ".gz"])
-def test_official_files(name, split, packing, tmp_path):
+def test_official_files_are_found_and_read(name, split, packing, tmp_path):
     files, text, expected = OFFICIAL[name]
     path = write(tmp_path / (files[split] + packing), text)
     assert find_dataset(name, split, tmp_path).path == path
@@ -195,7 +195,9 @@ def test_official_files(name, split, packing, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "split"), PLAIN)
-def test_files_named_like_sets_and_splits(name, split, tmp_path):
+def test_files_named_like_sets_and_splits_are_found_and_read(
+    name, split, tmp_path
+):
     _, text, expected = OFFICIAL[name]
     end = ENDS.get(name, "tsv")
     path = write(tmp_path / name / f"{split}.{end}.xz", text)
@@ -211,7 +213,7 @@ ARCHIVES = [
 
 
 @pytest.mark.parametrize(("name", "archive"), ARCHIVES)
-def test_official_archives(name, archive, tmp_path):
+def test_official_archives_are_read(name, archive, tmp_path):
     files, text, expected = OFFICIAL[name]
     others = {"README.txt": "no", "__MACOSX/._train.tsv": "\0"}
     members = dict.fromkeys(files.values(), text)
@@ -248,7 +250,7 @@ CORPUS = rows(
 
 
 @pytest.mark.parametrize("ids", ["mrpc_dev_ids.tsv", "dev_ids.tsv"])
-def test_the_corpus_of_mrpc(ids, tmp_path):
+def test_the_corpus_of_mrpc_is_split_by_the_ids_beside_it(ids, tmp_path):
     write(tmp_path / "MRPC" / "msr_paraphrase_train.txt", "\ufeff" + CORPUS)
     with pytest.raises(FileNotFoundError, match="ids of the dev rows beside"):
         load_dataset("mrpc", "dev", tmp_path)
@@ -264,7 +266,7 @@ def test_the_corpus_of_mrpc(ids, tmp_path):
 
 
 @pytest.mark.parametrize("packing", ["", ".xz"])
-def test_translations_with_names_of_columns(packing, tmp_path):
+def test_translations_may_have_a_line_of_column_names(packing, tmp_path):
     files, text, expected = OFFICIAL["spa_eng"]
     named = rows(("english", "spanish")) + text
     write(tmp_path / (files["dev"] + packing), named)

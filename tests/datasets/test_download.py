@@ -143,7 +143,7 @@ def test_the_cache_is_that_of_the_system(server, tmp_path, monkeypatch):
         [503, 500, "whole"],
     ],
 )
-def test_what_breaks_is_fetched_again(answers, server, tmp_path, capsys):
+def test_a_broken_transfer_is_tried_again(answers, server, tmp_path, capsys):
     server.answers = list(answers)
     assert fetch(download(server), tmp_path).read_bytes() == CONTENT
     assert names(tmp_path) == ["a.zip"]
@@ -151,7 +151,7 @@ def test_what_breaks_is_fetched_again(answers, server, tmp_path, capsys):
     assert "100 % of 1.0 MB\n" in capsys.readouterr().err
 
 
-def test_between_tries_we_wait(server, tmp_path, monkeypatch):
+def test_fetch_waits_between_tries(server, tmp_path, monkeypatch):
     waited = []
     monkeypatch.setattr(downloads, "WAITS", (0.5, 2.0))
     monkeypatch.setattr(downloads.time, "sleep", waited.append)
@@ -161,7 +161,9 @@ def test_between_tries_we_wait(server, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("level", [0, 1, 9])
-def test_the_checksum_of_a_file_inside(level, server, tmp_path, monkeypatch):
+def test_fetch_compares_the_checksum_of_a_member(
+    level, server, tmp_path, monkeypatch
+):
     content = zipped(level)
     monkeypatch.setitem(globals(), "CONTENT", content)
     wanted = of_member(server, content)
@@ -187,7 +189,7 @@ def test_the_checksum_of_a_file_inside(level, server, tmp_path, monkeypatch):
     ],
     ids=["other", "elsewhere", "damaged", "none"],
 )
-def test_another_file_inside_than_the_published_one(
+def test_a_member_with_another_checksum_is_refused_and_set_aside(
     content, received, server, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(globals(), "CONTENT", content)
@@ -199,7 +201,9 @@ def test_another_file_inside_than_the_published_one(
 
 
 @pytest.mark.parametrize("answer", ["broken", "chunks"])
-def test_what_always_breaks(answer, server, tmp_path):
+def test_a_transfer_that_breaks_three_times_is_an_error(
+    answer, server, tmp_path
+):
     server.answers = [answer]
     message = (
         r"must give 1,024,256 bytes\. Received: [\d,]+ bytes, then: .*not kept"
@@ -210,7 +214,7 @@ def test_what_always_breaks(answer, server, tmp_path):
     assert names(tmp_path) == []
 
 
-def test_a_refusal_is_not_asked_again(server, tmp_path):
+def test_a_refusal_of_the_server_is_not_tried_again(server, tmp_path):
     server.answers = [404]
     with pytest.raises(ConnectionError, match=r"a\.zip must give.*404"):
         fetch(download(server), tmp_path)
@@ -218,7 +222,7 @@ def test_a_refusal_is_not_asked_again(server, tmp_path):
     assert names(tmp_path) == []
 
 
-def test_nobody_answers(server, tmp_path):
+def test_a_server_that_does_not_answer_is_an_error(server, tmp_path):
     wanted = download(server)
     server.server_close()
     with pytest.raises(ConnectionError, match="Received: 0 bytes, then: "):
@@ -226,7 +230,9 @@ def test_nobody_answers(server, tmp_path):
     assert names(tmp_path) == []
 
 
-def test_another_file_than_the_published_one(server, tmp_path):
+def test_a_file_with_another_checksum_is_refused_and_set_aside(
+    server, tmp_path
+):
     server.answers = ["other", "whole"]
     wanted = download(server)
     other = hashlib.sha256(CONTENT[::-1]).hexdigest()
@@ -241,7 +247,7 @@ def test_another_file_than_the_published_one(server, tmp_path):
     assert fetch(wanted, tmp_path).read_bytes() == CONTENT  # asked for again
 
 
-def test_the_file_in_use_stays_where_another_one_comes(server, tmp_path):
+def test_a_refused_download_leaves_the_file_in_use(server, tmp_path):
     """A transfer never touches the file of that name before it is checked."""
     path = fetch(download(server), tmp_path)
     later = Download(server.url("a.zip"), "0" * 64, len(CONTENT), "set/a.zip")
@@ -260,7 +266,7 @@ def test_an_interrupted_transfer_leaves_nothing(server, tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
-def test_progress_of_a_file_of_unknown_size(capsys):
+def test_progress_of_unknown_size_divides_by_nothing(capsys):
     progress = Progress("a", 0)
     progress.update(7)
     progress.close()

@@ -89,7 +89,7 @@ def test_all_samples_are_tested():
     assert names == {name for name, _ in SAMPLES}
 
 
-def test_what_samples_hold(cache):
+def test_samples_hold_texts_and_labels_of_their_kind(cache):
     assert set(load_dataset("opinions")["label"]) == {0, 1}
     labels = {"entailment", "neutral", "contradiction"}
     assert set(load_dataset("pairs")["label"]) == labels
@@ -123,7 +123,7 @@ def test_the_folder_is_that_of_the_call_or_of_the_environment(
     assert bb.load_dataset("sst2") == FINE, "dev is the default"
 
 
-def test_a_sample_of_ones_own(cache, tmp_path):
+def test_a_sample_in_the_given_folder_comes_first(cache, tmp_path):
     path = write(tmp_path / "opinions" / "dev.tsv", TABLE)
     assert find_dataset("opinions", "dev", tmp_path).path == path
     assert load_dataset("opinions", "dev", tmp_path) == FINE
@@ -145,7 +145,7 @@ def test_a_download_comes_last_and_is_kept(
     assert load_dataset("sst2")["text"] == ["Bad."]
 
 
-def test_a_download_without_the_split(published, cache):
+def test_a_download_without_the_split_is_an_error(published, cache):
     with pytest.raises(FileNotFoundError, match=f"not in {cache}"):
         load_dataset("sst2", "train")
     assert len(published["asked"]) == 1
@@ -184,7 +184,7 @@ def test_a_damaged_download_is_not_used(published, cache):
         (["sst2"], "'sst2'"),
     ],
 )
-def test_a_name_that_is_none(name, offer):
+def test_an_unknown_name_is_refused_with_the_nearest(name, offer):
     with pytest.raises(
         ValueError, match="`name` must be one of sst2, "
     ) as caught:
@@ -206,7 +206,7 @@ def test_a_name_that_is_none(name, offer):
         ("opinions", ["train", "dev"], "train, dev"),
     ],
 )
-def test_a_split_that_is_none(name, split, those):
+def test_an_unknown_split_is_refused_with_those_there_are(name, split, those):
     message = (
         f"`split` of {name!r} must be one of {those}. Received: {split!r}."
     )
@@ -214,7 +214,7 @@ def test_a_split_that_is_none(name, split, those):
         bb.load_dataset(name, split)
 
 
-def test_a_folder_that_is_none(cache, tmp_path, monkeypatch):
+def test_a_missing_folder_is_refused(cache, tmp_path, monkeypatch):
     missing = str(tmp_path / "nowhere")
     with pytest.raises(FileNotFoundError, match="`data_dir` must be a folder"):
         load_dataset("sst2", "dev", missing)
@@ -225,7 +225,9 @@ def test_a_folder_that_is_none(cache, tmp_path, monkeypatch):
         load_dataset("sst2", "dev")
 
 
-def test_a_set_that_is_not_in_the_folder(cache, tmp_path):
+def test_a_set_that_the_folder_lacks_is_refused_with_its_address(
+    cache, tmp_path
+):
     """Where the folder is given, nothing is downloaded instead."""
     with pytest.raises(FileNotFoundError) as caught:
         load_dataset("qnli", "train", tmp_path)
@@ -243,7 +245,7 @@ def test_a_set_that_is_not_in_the_folder(cache, tmp_path):
     assert not cache.exists()
 
 
-def test_an_archive_without_the_split(cache, tmp_path):
+def test_an_archive_without_the_split_is_refused(cache, tmp_path):
     write_archive(tmp_path / "SST-2.zip", {"SST-2/train.tsv": TABLE})
     assert load_dataset("sst2", "train", tmp_path) == FINE
     with pytest.raises(
@@ -265,7 +267,7 @@ def test_conll2003_is_not_downloaded(split, cache, tmp_path, monkeypatch):
         assert (f"It is not in {folder}" in message) == (folder is not None)
 
 
-def test_no_network(published, monkeypatch):
+def test_without_network_the_error_says_what_to_do(published, monkeypatch):
     import requests
 
     def fail(*_):
@@ -345,7 +347,7 @@ def real(shared_data, request):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("real", REAL, indirect=True, ids=" ".join)
-def test_real_sets(real):
+def test_real_sets_have_their_published_sizes(real):
     name, split, data = real
     lengths = {len(column) for column in data.values()}
     expected = {COUNTS[name][split], PARTS.get((name, split))}
@@ -373,7 +375,7 @@ def known_labels(name):
 
 
 @pytest.mark.slow
-def test_facts_of_real_sets(shared_data):
+def test_real_sets_have_their_published_labels(shared_data):
     """The shares of the published files, as others count them."""
     labels = Counter(load_dataset("sst2", "dev", shared_data)["label"])
     assert labels == {1: 444, 0: 428}
@@ -395,7 +397,7 @@ def test_facts_of_real_sets(shared_data):
 
 
 @pytest.mark.slow
-def test_real_tags_in_the_older_form(shared_data, tmp_path):
+def test_real_tags_in_iob1_give_the_same_columns(shared_data, tmp_path):
     """CoNLL-2003 in IOB1, as published, gives the same columns."""
     expected = load_dataset("conll2003", "dev", shared_data)
     file = find_dataset("conll2003", "dev", shared_data)
@@ -414,7 +416,7 @@ def test_real_tags_in_the_older_form(shared_data, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_real_set_in_an_archive(shared_data, tmp_path):
+def test_a_real_set_in_an_archive_gives_the_same_columns(shared_data, tmp_path):
     expected = load_dataset("sst2", "train", shared_data)
     text = "".join(find_dataset("sst2", "train", shared_data).lines())
     write_archive(tmp_path / "SST-2.zip", {"SST-2/train.tsv": text})

@@ -34,7 +34,7 @@ def questions(tmp_path, values, unanswerable=False):
 # Definition: questions.
 
 
-def test_questions(tmp_path):
+def test_questions_are_read_as_columns(tmp_path):
     twice = (("Tolva", START), ("12 m", 13))
     values = squad(
         ("No.", [question("q0", [("No.", 0)])]),
@@ -55,7 +55,7 @@ def test_questions(tmp_path):
     }
 
 
-def test_questions_without_an_answer(tmp_path):
+def test_questions_without_an_answer_have_an_empty_list(tmp_path):
     plausible = [{"text": "Tolva", "answer_start": START}]
     none = question("q2", [], is_impossible=True, plausible_answers=plausible)
     values = squad((CONTEXT, [question(is_impossible=False), none]))
@@ -99,7 +99,7 @@ def test_any_span_of_any_context_is_read(tmp_path_factory, context, data):
         (("noon. ?", CONTEXT.index("noon")), "noon. "),
     ],
 )
-def test_an_answer_that_is_not_there(answer, found, tmp_path):
+def test_an_answer_that_is_not_in_its_place_is_refused(answer, found, tmp_path):
     values = squad((CONTEXT, [question(), question("q7", [answer])]))
     message = (
         "dev.json, question 'q7': `answer_start` must point at the answer "
@@ -131,14 +131,16 @@ def test_an_answer_that_is_not_there(answer, found, tmp_path):
         ),
     ],
 )
-def test_answers_where_there_are_none(one, unanswerable, received, tmp_path):
+def test_answers_that_contradict_is_impossible_are_refused(
+    one, unanswerable, received, tmp_path
+):
     rule = "answers or `is_impossible`" if unanswerable else "answers"
     message = f"question 'q7': there must be {rule}. Received: {received}."
     with pytest.raises(ValueError, match=re.escape(message)):
         questions(tmp_path, squad((CONTEXT, [one])), unanswerable)
 
 
-def test_an_id_that_stands_twice(tmp_path):
+def test_an_id_that_stands_twice_is_refused(tmp_path):
     values = squad((CONTEXT, [question(), question("q2"), question()]))
     with pytest.raises(ValueError, match="Received: 'q1' twice"):
         questions(tmp_path, values)
@@ -173,14 +175,14 @@ ANSWER = (*PASSAGE, "qas", 0, "answers", 0)
         ((*ANSWER, "answer_start"), "question 'q1'"),
     ],
 )
-def test_a_missing_part(path, where, tmp_path):
+def test_a_missing_part_is_refused(path, where, tmp_path):
     message = f"dev.json, {where}: `{path[-1]}` must be "
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         questions(tmp_path, removed(WHOLE, *path))
     assert str(caught.value).endswith("Received: NoneType.")
 
 
-def test_parts_of_another_type(tmp_path):
+def test_parts_of_another_type_are_refused(tmp_path):
     wrong = squad((CONTEXT, [question(answers=[("T", "27")])]))
     with pytest.raises(ValueError, match="must be an integer. Received: str"):
         questions(tmp_path, wrong)
@@ -192,7 +194,7 @@ def test_parts_of_another_type(tmp_path):
             questions(tmp_path, values)
 
 
-def test_no_json_and_no_questions(tmp_path):
+def test_files_without_json_or_questions_are_refused(tmp_path):
     with pytest.raises(
         ValueError, match=r"dev\.json is not valid JSON.*line 2"
     ):
@@ -232,17 +234,17 @@ def tags(tmp_path, content, width=2):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_of_tags(form, tmp_path):
+def test_every_form_of_a_tagged_file_gives_the_same_columns(form, tmp_path):
     assert tags(tmp_path, FORMS[form]) == EXPECTED
 
 
-def test_the_first_and_the_last_of_four_columns(tmp_path):
+def test_tokens_and_tags_are_the_first_and_the_last_of_four_columns(tmp_path):
     lines = ("-DOCSTART- -X- O O", "", "EU NNP I-NP I-ORG", "sat VBD I-VP O")
     expected = {"tokens": [["EU", "sat"]], "tags": [["B-ORG", "O"]]}
     assert tags(tmp_path, "\n".join(lines), width=4) == expected
 
 
-def test_a_space_inside_of_a_token(tmp_path):
+def test_a_space_inside_of_a_token_is_kept(tmp_path):
     assert tags(tmp_path, "12 000\tO\n")["tokens"] == [["12 000"]]
 
 
@@ -312,7 +314,7 @@ def test_what_is_read_is_bio_and_stays_so(tmp_path_factory, sentences):
         "",
     ],
 )
-def test_a_tag_that_is_not_bio(tag, tmp_path):
+def test_a_tag_that_is_not_bio_is_refused(tag, tmp_path):
     message = (
         "a.txt, line 4: a tag must be O, or B- or I- and one of LOC, ORG. "
         f"Received: {tag!r}."
@@ -325,7 +327,9 @@ def test_a_tag_that_is_not_bio(tag, tmp_path):
     ("line", "width", "found"),
     [("of", 2, 1), ("of\tX\tO", 2, 3), ("of X O", 2, 3), ("of\tO", 4, 2)],
 )
-def test_a_wrong_number_of_columns(line, width, found, tmp_path):
+def test_a_line_with_another_number_of_columns_is_refused(
+    line, width, found, tmp_path
+):
     good = "\t".join(["The", *"XXX"[: width - 2], "O"])
     message = (
         f"a.txt, line 3: there must be {width} columns. Received: {found}."
@@ -335,6 +339,6 @@ def test_a_wrong_number_of_columns(line, width, found, tmp_path):
 
 
 @pytest.mark.parametrize("content", ["\n\n", DOCUMENT])
-def test_no_sentences(content, tmp_path):
+def test_a_file_without_sentences_is_refused(content, tmp_path):
     with pytest.raises(ValueError, match=r"a\.txt must hold examples"):
         tags(tmp_path, content)

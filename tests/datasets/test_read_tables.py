@@ -48,7 +48,7 @@ def table(tmp_path, content, columns=ONE, labels=2, **options):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_of_a_table(form, tmp_path):
+def test_every_form_of_a_table_gives_the_same_columns(form, tmp_path):
     expected = {"text": ["It rains.", "No."], "label": [1, 0]}
     assert table(tmp_path, FORMS[form]) == expected
 
@@ -59,7 +59,7 @@ def test_nothing_is_quoted_and_only_a_line_feed_ends_a_line(tmp_path):
     assert table(tmp_path, content)["text"] == [text, '"']
 
 
-def test_columns_by_either_name(tmp_path):
+def test_columns_are_found_by_either_name(tmp_path):
     expected = {"text": ["a"], "text_pair": ["b"], "label": [1]}
     for names in (
         ("label", "sentence1", "sentence2"),
@@ -85,7 +85,7 @@ def test_labels_are_integers_names_or_scores(tmp_path):
         assert {type(x) for x in column} == {type(expected[0])}
 
 
-def test_a_table_without_names_of_columns(tmp_path):
+def test_a_table_may_lack_its_line_of_column_names(tmp_path):
     header = ("source", "label", "mark", "sentence")
     content = rows(
         ("gj04", "1", "", "They left."), ("gj04", "0", "*", "Left they.")
@@ -115,7 +115,9 @@ def test_damaged_lines_are_left_out_only_where_asked_and_counted(tmp_path):
 @pytest.mark.parametrize(
     ("line", "found"), [(("b",), 1), (("b", "1", "x"), 3), (("b 0",), 1)]
 )
-def test_a_wrong_number_of_columns(line, found, tmp_path):
+def test_a_line_with_another_number_of_columns_is_refused(
+    line, found, tmp_path
+):
     content = rows(HEADER, ("a", "1"), line, ("c", "0"))
     message = f"dev.tsv, line 3: there must be 2 columns. Received: {found}."
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -149,7 +151,7 @@ def test_the_line_is_counted_from_the_first_of_the_file(tmp_path):
         (None, "high", "a score must be from 0 to 5"),
     ],
 )
-def test_a_label_outside_the_known_ones(labels, value, rule, tmp_path):
+def test_an_unknown_label_is_refused(labels, value, rule, tmp_path):
     good = {2: "1", None: "3.5"}.get(labels, "entailment")
     content = rows(HEADER, ("a", good), ("b", value))
     with pytest.raises(
@@ -159,7 +161,7 @@ def test_a_label_outside_the_known_ones(labels, value, rule, tmp_path):
     assert str(e.value).endswith(f"Received: {value!r}.")
 
 
-def test_a_missing_column(tmp_path):
+def test_a_missing_column_is_refused(tmp_path):
     content = rows(("text", "label"), ("a", "1"))
     message = (
         r"dev\.tsv must have a column `sentence`\. Received: text, label\."
@@ -172,12 +174,12 @@ def test_a_missing_column(tmp_path):
 
 
 @pytest.mark.parametrize("content", [rows(HEADER), rows(HEADER) + "\n\n"])
-def test_a_table_without_rows(content, tmp_path):
+def test_a_table_without_rows_is_refused(content, tmp_path):
     with pytest.raises(ValueError, match=r"dev\.tsv must hold examples"):
         table(tmp_path, content)
 
 
-def test_a_table_of_spaces(tmp_path):
+def test_a_table_of_spaces_is_refused(tmp_path):
     with pytest.raises(ValueError, match="must have a column `sentence`"):
         table(tmp_path, " \n\t\n")
 
@@ -221,7 +223,7 @@ def swag(tmp_path, *lines):
     return DataFile(write(tmp_path / "val.csv", text.getvalue()))
 
 
-def test_choices(tmp_path):
+def test_choices_begin_with_their_shared_start(tmp_path):
     file = swag(
         tmp_path,
         COLUMNS,
@@ -243,12 +245,12 @@ def test_choices(tmp_path):
     }
 
 
-def test_an_empty_line_is_no_choice(tmp_path):
+def test_an_empty_line_of_choices_is_skipped(tmp_path):
     file = swag(tmp_path, COLUMNS, choice(label="1"), [], choice(), [])
     assert read_choices(file)["label"] == [1, 2]
 
 
-def test_spaces_around_the_names_of_columns(tmp_path):
+def test_spaces_around_the_names_of_columns_are_dropped(tmp_path):
     content = rows((" sentence1", "label ", "sentence2"), ("a", "1", "b"))
     assert table(tmp_path, content, TWO, 4)["label"] == [1]
 
@@ -296,13 +298,13 @@ def test_any_text_comes_back(tmp_path_factory, lines):
         ([COLUMNS, choice(sent1="a\nb"), choice(label="")], "line 5: a label"),
     ],
 )
-def test_bad_choices(lines, message, tmp_path):
+def test_bad_rows_of_choices_are_refused(lines, message, tmp_path):
     with pytest.raises(ValueError, match=message) as caught:
         read_choices(swag(tmp_path, *lines))
     assert "val.csv" in str(caught.value)
 
 
-def test_a_quote_that_never_ends(tmp_path):
+def test_a_quote_that_never_ends_is_refused(tmp_path):
     file = swag(tmp_path, COLUMNS, choice())
     with open(file.path, "a", encoding="utf-8") as opened:
         opened.write('1,v,7,"He sat.')

@@ -24,7 +24,7 @@ def test_a_set_has_downloads_or_advice_or_ships(name, split):
         assert one.url.endswith(one.place.split("/")[-1])
 
 
-def test_every_line_is_used():
+def test_every_published_checksum_is_used():
     used = {
         one.sha256
         for name, split in SPLITS
@@ -38,7 +38,7 @@ def test_mrpc_needs_two_files():
     assert places == ["MRPC/msr_paraphrase_train.txt", "MRPC/mrpc_dev_ids.tsv"]
 
 
-def test_the_checksum_of_an_archive_or_of_the_file_inside():
+def test_spa_eng_alone_has_the_checksum_of_a_member():
     members = {
         (name, one.member)
         for name, split in SPLITS

@@ -36,7 +36,7 @@ def listed(tmp_path, monkeypatch):
 # Definition.
 
 
-def test_fingerprints():
+def test_a_fingerprint_is_the_start_of_the_sha256():
     for text in "¿Qué?", "", "a" * 1_000:
         whole = hashlib.sha256(text.encode()).hexdigest()
         assert len(fingerprint(text)) == 8
@@ -44,13 +44,13 @@ def test_fingerprints():
 
 
 @pytest.mark.parametrize("split", EXPECTED)
-def test_rows_of_a_split(split, listed):
+def test_rows_go_to_the_split_that_lists_them(split, listed):
     received = rows_of_split(TABLE, split, "source", "spa_eng")
     assert received == EXPECTED[split]
 
 
 @pytest.mark.parametrize("split", EXPECTED)
-def test_the_official_archive(split, listed, tmp_path):
+def test_the_official_archive_is_split_by_the_list(split, listed, tmp_path):
     """It has no names of columns; no line is in two splits, or in none."""
     lines = zip(TABLE["source"], TABLE["target"], strict=True)
     members = {"spa-eng/_about.txt": "About", "spa-eng/spa.txt": rows(*lines)}
@@ -59,7 +59,7 @@ def test_the_official_archive(split, listed, tmp_path):
 
 
 @pytest.mark.parametrize("packing", ["", ".xz", ".gz"])
-def test_the_official_file(packing, listed, tmp_path):
+def test_the_official_file_is_split_by_the_list(packing, listed, tmp_path):
     lines = zip(TABLE["source"], TABLE["target"], strict=True)
     write(tmp_path / "spa-eng" / f"spa.txt{packing}", rows(*lines))
     for split, expected in EXPECTED.items():
@@ -69,7 +69,7 @@ def test_the_official_file(packing, listed, tmp_path):
 # Property.
 
 
-def test_the_list_that_ships():
+def test_the_list_that_ships_names_2000_rows_a_split():
     path = data_folder() / "splits" / "spa_eng.txt"
     lines = [line.split() for line in path.read_text().splitlines()]
     prints = {split: [] for split in ("dev", "test")}
@@ -103,7 +103,9 @@ def test_the_list_gives_the_splits_of_the_folder(shared_data, tmp_path):
 @pytest.mark.parametrize(
     ("line", "found"), [(("three",), 1), (("three", "d", "CC BY"), 3)]
 )
-def test_a_wrong_number_of_columns(line, found, listed, tmp_path):
+def test_a_line_with_another_number_of_columns_is_refused(
+    line, found, listed, tmp_path
+):
     content = rows(("one", "a"), ("two", "b"), line)
     path = write_archive(tmp_path / "spa-eng.zip", {"spa-eng/spa.txt": content})
     message = f"line 3: there must be 2 columns. Received: {found}."
@@ -112,7 +114,7 @@ def test_a_wrong_number_of_columns(line, found, listed, tmp_path):
     assert str(caught.value).startswith(f"{path}/spa-eng/spa.txt, ")
 
 
-def test_a_split_that_no_line_belongs_to(listed, tmp_path):
+def test_a_split_that_no_line_belongs_to_is_refused(listed, tmp_path):
     members = {"spa-eng/spa.txt": rows(("one", "a"))}
     write_archive(tmp_path / "spa-eng.zip", members)
     with pytest.raises(ValueError, match=r"spa\.txt must hold examples"):

@@ -102,7 +102,7 @@ def test_a_row_gives_the_same_alone_and_among_others():
         np.testing.assert_allclose(together.scores[row], alone.scores[0])
 
 
-def test_what_is_likely_later_is_found():
+def test_a_beam_finds_the_likelier_text_behind_a_less_likely_token():
     """Greedy takes the likelier first token, and misses the likelier text."""
     table = np.full((V, V), -20.0)
     table[1, [2, 4]] = np.log([0.6, 0.4])

@@ -275,7 +275,7 @@ def test_a_row_that_sees_nothing_is_finite():
 @pytest.mark.parametrize(
     "part", ["attention", "cross_attention", "feed_forward"]
 )
-def test_what_a_part_gives_is_dropped_in_training_alone(part):
+def test_outputs_of_sublayers_are_dropped_in_training_alone(part):
     """One part gives ones, all else zeros; the norm leaves what was kept."""
     config = CONFIG.replace(
         hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.0

@@ -43,7 +43,7 @@ def test_published_parameter_counts(name, count):
     assert count_parameters(CausalLMConfig.named(name)) == count
 
 
-def test_the_names_are_those_of_a_model():
+def test_causal_names_and_counts_are_those_of_a_model():
     model = bb.CausalLM(causal_config())
     paths = [w.path.partition("/")[2] for w in model.trainable_weights]
     ours = [name for name, _ in causal_names(model.config.num_hidden_layers)]
@@ -87,7 +87,7 @@ def test_an_unknown_key_is_kept_and_named():
     assert config.extra == {"note": "mine", "depth": 3}
 
 
-def test_null_stands_for_what_gpt2_does():
+def test_null_in_a_file_means_the_default_of_gpt2():
     values = {**PUBLISHED, "n_inner": None, "pad_token_id": None, "n_embd": 24}
     config = CausalLMConfig.from_dict(values)
     assert config.intermediate_size == 96

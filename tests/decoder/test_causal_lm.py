@@ -109,7 +109,7 @@ def test_the_output_matrix_is_the_token_table():
     )
 
 
-def test_what_is_added_up_starts_smaller():
+def test_weights_before_a_sum_start_smaller():
     config = causal_config(num_hidden_layers=8, hidden_size=48)
     for block in CausalLM(config).blocks:
         for layer in (
@@ -135,7 +135,7 @@ def test_token_and_position_are_dropped_in_training_alone():
     assert abs(kept.mean() - 0.5) < 5 * 0.5 / np.sqrt(kept.size)
 
 
-def test_asked_tokens_get_the_logits_that_they_have_among_all(model):
+def test_logits_at_given_positions_are_those_among_all(model):
     batch, places = draw_given(), np.array([[0, 4], [2, 2], [3, 1]])
     every, asked = to_numpy([model(batch), model(batch, positions=places)])
     expected = np.take_along_axis(every, places[:, :, None], axis=1)
@@ -325,7 +325,7 @@ def test_a_bad_batch_is_refused(model, batch, error, message):
         ([0, 1, 2], r"shape \(3, M\).*Received: \(3,\)"),
     ],
 )
-def test_positions_that_are_not_there(message, positions):
+def test_positions_out_of_range_are_refused(message, positions):
     array = np.array(positions)
     array = array.astype("float32" if array.dtype.kind == "f" else "int32")
     for model, given in (
@@ -338,7 +338,7 @@ def test_positions_that_are_not_there(message, positions):
             model(given, positions=array)
 
 
-def test_segments_are_not_read(model):
+def test_token_type_ids_change_nothing(model):
     batch = decoders.TOKENIZER(["a b", "c"])
     assert "token_type_ids" in batch
     segments = np.ones_like(batch["token_type_ids"])

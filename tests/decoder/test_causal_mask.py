@@ -46,7 +46,7 @@ def test_fifteen_of_thirty_six_scores_are_hidden():
     assert hidden.sum() == 15
 
 
-def test_padding_is_hidden_too():
+def test_decoder_mask_hides_padding_and_the_future():
     attention_mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]])
     ids = np.zeros((B, T), "int32")
     mask = to_numpy(decoder_mask(ids, attention_mask))
@@ -106,7 +106,7 @@ def test_hidden_weights_are_exactly_zero_and_rows_sum_to_one():
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-6)
 
 
-def test_a_slot_may_be_a_tensor():
+def test_a_slot_may_be_an_integer_or_a_tensor():
     cache = empty_cache(CONFIG, B, S, "float32")
     new = np.ones((B, N, 1, H), "float32")
     known = extend_cache(cache, new, new, 2)

@@ -191,7 +191,7 @@ def test_sampling_repeats_itself_and_changes_with_the_seed():
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
-def test_numbers_of_numpy_are_numbers(use_cache):
+def test_searches_take_numpy_scalars(use_cache):
     model = CausalLM(decoders.causal().config)
     model.set_weights(decoders.causal().get_weights())
     batch, whole = draw_given(), np.int64
@@ -213,7 +213,7 @@ def test_numbers_of_numpy_are_numbers(use_cache):
             np.testing.assert_array_equal(ours, theirs)
 
 
-def test_texts_are_written_with_numbers_of_numpy():
+def test_generate_takes_numpy_scalars():
     model = decoders.seq2seq()
     texts = ["a b", "c", "d e f"]
     expected = bb.generate(model, texts, LENGTH, "beams", 2)
@@ -231,7 +231,7 @@ def test_texts_are_written_with_numbers_of_numpy():
 @pytest.mark.parametrize(
     "options", [{"top_p": 1e-50}, {"temperature": 1e-38}, {"top_p": 1e-10}]
 )
-def test_the_least_numbers_leave_the_likeliest_token(options):
+def test_sampling_with_the_smallest_options_is_greedy(options):
     model, given = decoders.causal(), draw_given()
     expected = greedy(model, given, LENGTH)
     for seed in range(3):
@@ -241,7 +241,7 @@ def test_the_least_numbers_leave_the_likeliest_token(options):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("dtype", ["float32", "bool", "uint8"])
-def test_a_mask_of_any_kind_of_ones(name, dtype):
+def test_an_attention_mask_may_have_any_dtype(name, dtype):
     model, given = MODELS[name](), draw_given()
     mask = given["attention_mask"].astype(dtype)
     np.testing.assert_array_equal(
@@ -292,7 +292,7 @@ def test_xla_changes_no_token(name, search, monkeypatch):
     np.testing.assert_array_equal(plain, received)
 
 
-def test_half_precision_writes_too():
+def test_half_precision_writes_mostly_the_same_tokens():
     model = decoders.causal()
     half = CausalLM(model.config, dtype="mixed_bfloat16")
     half.set_weights(model.get_weights())
@@ -304,7 +304,7 @@ def test_half_precision_writes_too():
 # Texts.
 
 
-def test_texts_keep_their_order_and_need_no_neighbors():
+def test_generate_keeps_the_order_and_ignores_the_batch_size():
     model = decoders.causal()
     texts = ["a b c d e", "f", "g h i", "", "k l"]
     options = {"search": "sample", "top_k": 5, "seed": 3}
@@ -315,7 +315,7 @@ def test_texts_keep_their_order_and_need_no_neighbors():
     assert sum(map(len, together)) > sum(map(len, texts))
 
 
-def test_sources_become_targets():
+def test_generate_decodes_the_ids_of_a_search_on_the_sources():
     model = decoders.seq2seq()
     texts = ["a b c", "d", "e f g h i"]
     batch = model.prompts(texts)

@@ -22,7 +22,7 @@ def model(request):
 
 
 @pytest.mark.parametrize("max_length", [0, -1, 30, 2.0, None, True])
-def test_a_length_without_positions(model, max_length):
+def test_a_max_length_without_positions_is_refused(model, max_length):
     message = r"`max_length` must be an integer in \[1, 29\].*Received: "
     for search in (greedy, sample, beam_search):
         with pytest.raises(ValueError, match=f"{message}{max_length}"):
@@ -32,7 +32,7 @@ def test_a_length_without_positions(model, max_length):
 
 
 @pytest.mark.parametrize("end", [-1, 34, 1.0, "[SEP]"])
-def test_an_end_token_that_is_not_in_the_vocabulary(model, end):
+def test_an_end_token_that_is_not_in_the_vocabulary_is_refused(model, end):
     message = r"`end_token_id` must be an id .*\[0, 3[34]\).*Received: "
     for search in (greedy, sample, beam_search):
         with pytest.raises(ValueError, match=message):
@@ -60,7 +60,7 @@ def test_an_end_token_that_is_not_in_the_vocabulary(model, end):
         ({"seed": 0.5}, "`seed` must be an integer .*Received: 0.5"),
     ],
 )
-def test_sampling_options_out_of_range(model, options, message):
+def test_sampling_options_out_of_range_are_refused(model, options, message):
     with pytest.raises(ValueError, match=message):
         sample(model, draw_given(), 5, **options)
 
@@ -76,13 +76,13 @@ def test_sampling_options_out_of_range(model, options, message):
         ({"length_penalty": None}, "`length_penalty` must be .* None"),
     ],
 )
-def test_beam_options_out_of_range(model, options, message):
+def test_beam_options_out_of_range_are_refused(model, options, message):
     with pytest.raises(ValueError, match=message):
         beam_search(model, draw_given(), 5, **options)
 
 
 @pytest.mark.parametrize("batch_size", [0, 2.0, True, "3", None])
-def test_a_batch_size_that_is_no_number_of_texts(batch_size):
+def test_a_batch_size_that_is_no_positive_integer_is_refused(batch_size):
     message = f"`batch_size` must be an integer >= 1. Received: {batch_size!r}"
     with pytest.raises(ValueError, match=message):
         bb.generate(decoders.causal(), ["a"], 5, batch_size=batch_size)
@@ -126,7 +126,7 @@ def changed(**changes):
         ),
     ],
 )
-def test_a_batch_that_cannot_be_gone_on_with(model, batch, error, message):
+def test_a_batch_that_is_no_prompt_is_refused(model, batch, error, message):
     with pytest.raises(error, match=message):
         greedy(model, batch, 5)
 
@@ -143,7 +143,7 @@ def test_a_prompt_must_leave_room_and_a_source_need_not():
         bb.generate(decoders.causal(), texts, 5)
 
 
-def test_an_empty_or_too_long_source():
+def test_an_empty_or_too_long_source_is_refused():
     model = decoders.seq2seq()
     with pytest.raises(ValueError, match="one piece. Received: ' ' in row 1"):
         bb.generate(model, ["a", " "], 5)
@@ -154,20 +154,20 @@ def test_an_empty_or_too_long_source():
 
 
 @pytest.mark.parametrize("search", ["best", []])
-def test_an_unknown_search(search):
+def test_an_unknown_search_is_refused(search):
     with pytest.raises(ValueError, match="`search` must be one of greedy, sam"):
         bb.generate(decoders.causal(), ["a"], 5, search=search)
 
 
 @pytest.mark.parametrize("side", ["tokenizer", "target_tokenizer"])
-def test_a_missing_tokenizer(side, monkeypatch):
+def test_generate_without_a_tokenizer_is_refused(side, monkeypatch):
     model = decoders.seq2seq()
     monkeypatch.setattr(model, side, None)
     with pytest.raises(ValueError, match="`generate` needs a tokenizer"):
         bb.generate(model, ["a"], 5)
 
 
-def test_a_tokenizer_with_other_special_tokens(monkeypatch):
+def test_a_tokenizer_with_other_special_ids_is_refused(monkeypatch):
     model = decoders.causal()
     config = decoders.causal_config(eos_token_id=2)
     monkeypatch.setattr(model, "config", config)
@@ -185,14 +185,16 @@ def test_a_tokenizer_with_other_special_tokens(monkeypatch):
         ("seq2seq", {"target_vocab_size": 33}, "at most 33 .*Received: 34"),
     ],
 )
-def test_a_tokenizer_with_more_pieces(name, sizes, message, monkeypatch):
+def test_a_tokenizer_with_more_pieces_than_the_model_is_refused(
+    name, sizes, message, monkeypatch
+):
     model = MODELS[name]()
     monkeypatch.setattr(model, "config", model.config.replace(**sizes))
     with pytest.raises(ValueError, match=f"must have {message}"):
         bb.generate(model, ["a"], 5)
 
 
-def test_an_id_without_a_piece(model):
+def test_an_id_without_a_piece_is_refused(model):
     size = model.config.output_size
     assert isinstance(model.read([5], [6, size - 1]), str)
     message = rf"in \[0, {size}\).* Received: .*{size + 1}"
@@ -200,6 +202,6 @@ def test_an_id_without_a_piece(model):
         model.read([5], np.array([6, size + 1]))
 
 
-def test_seeds_are_counted_up_or_given():
+def test_checked_seeds_counts_up_from_a_number_or_takes_a_list():
     assert checked_seeds(5, 3).tolist() == [5, 6, 7]
     assert checked_seeds([2, 2, 9], 3).tolist() == [2, 2, 9]

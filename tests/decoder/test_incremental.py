@@ -51,7 +51,7 @@ def at_once(name, model, given, new, row):
 
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("name", MODELS)
-def test_each_step_gives_the_logits_of_the_whole(name, use_cache):
+def test_each_step_gives_the_logits_of_one_call_on_all_tokens(name, use_cache):
     model, given = MODELS[name](), draw_given()
     new = draw_ids(B, ROOM, V[name], seed=7)
     received = feed(name, use_cache, given, new)

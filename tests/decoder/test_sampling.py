@@ -48,7 +48,7 @@ def test_candidates_are_those_of_the_definition(temperature, top_k, top_p):
         assert received == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_number_picks_the_token_in_whose_share_it_falls():
+def test_a_uniform_number_draws_the_token_in_whose_share_it_falls():
     ids = np.array([[5, 2, 6, 0]])
     weights = np.array([[0.5, 0.25, 0.25, 0.0]], "float32")
     largest = np.nextafter(np.float32(1), np.float32(0))
@@ -58,7 +58,7 @@ def test_a_number_picks_the_token_in_whose_share_it_falls():
         assert to_numpy(drawn).tolist() == [token]
 
 
-def test_going_on_is_a_loop_over_tokens():
+def test_go_on_is_a_loop_over_tokens():
     rng = np.random.default_rng(1)
     table = rng.normal(size=(V, V)).astype("float32")
     first, length = [1, 4, 6], 9

@@ -149,7 +149,7 @@ def test_shapes_for_a_source_and_a_target_of_other_length(model):
     assert probabilities.argmax(axis=-1).shape == (B, T)
 
 
-def test_asked_tokens_get_the_logits_that_they_have_among_all(model):
+def test_logits_at_given_positions_are_those_among_all(model):
     batch, places = draw_pairs(), np.array([[0, 4], [2, 2], [3, 1]])
     every, asked = to_numpy([model(batch), model(batch, positions=places)])
     expected = np.take_along_axis(every, places[:, :, None], axis=1)
@@ -400,7 +400,7 @@ def test_another_model_in_the_folder_is_refused():
         ({"target_vocab_size": 33}, "34 pieces.*`target_vocab_size`. Rec.* 33"),
     ],
 )
-def test_a_vocabulary_with_too_many_pieces(size, message, tmp_path):
+def test_a_vocabulary_with_too_many_pieces_is_refused(size, message, tmp_path):
     model = Seq2SeqTransformer(seq2seq_config(**size))
     model.tokenizer = decoders.TOKENIZER
     model.target_tokenizer = decoders.TARGET_TOKENIZER

@@ -16,7 +16,7 @@ def test_the_defaults_are_the_base_model():
     assert (big.intermediate_size, big.vocab_size) == (4_096, 32_000)
 
 
-def test_two_vocabularies_and_two_depths():
+def test_the_decoder_may_have_another_vocabulary_and_depth():
     config = Seq2SeqConfig(target_vocab_size=41, num_decoder_layers=1)
     assert (config.vocab_size, config.output_size) == (37_000, 41)
     assert (config.num_hidden_layers, config.decoder_layers) == (6, 1)

@@ -120,7 +120,7 @@ def test_the_words_of_fates_say_each_change():
         ("a", "a", True, "kept"),
     ],
 )
-def test_fate(token, replaced, is_chosen, fate):
+def test_fate_of_names_what_became_of_a_token(token, replaced, is_chosen, fate):
     assert masks.fate_of(token, replaced, is_chosen) == fate
 
 

@@ -142,19 +142,19 @@ def test_the_author_may_write_the_words_of_encoders():
     assert pairs.cross_and_bi(2, alt="Mine.").alt == "Mine."
 
 
-def test_spans_are_said():
+def test_alt_text_says_the_spans():
     alt = DRAWN["spans"]().alt
     assert "pair 1: A tokens 0 to 4, B tokens 5 to 17, goes on" in alt
     assert "pair 2: A tokens 18 to 23, B tokens 1 to 8, stranger" in alt
 
 
-def test_targets_are_said():
+def test_alt_text_says_the_targets():
     alt = DRAWN["targets"]().alt
     assert "from [CLS] the model guesses 'stranger'" in alt
     assert "'went' at place 3, '##s' at place 7" in alt
 
 
-def test_padding_is_computed():
+def test_alt_text_says_the_share_of_padding():
     alt = DRAWN["packed rows"]().alt
     rows = 1 + max(place.row for place in PLACES)
     before = 1 - sum(LENGTHS) / (len(LENGTHS) * 64)

@@ -156,7 +156,7 @@ def test_equal_vectors_are_most_similar():
         (np.array([[1.0, np.inf]]), np.eye(2), "Received: .*inf in row 0"),
     ],
 )
-def test_similarity_refuses(a, b, message):
+def test_similarity_matrix_refuses_bad_vectors(a, b, message):
     with pytest.raises(ValueError, match=message):
         similarity_matrix(a, b)
 
@@ -172,7 +172,7 @@ def test_the_bundle_has_three_forms(make):
     assert metadata["image/png"]["alt"] == make().picture.alt
 
 
-def test_the_short_forms():
+def test_repr_counts_layers_heads_and_tokens():
     assert repr(attention_viewer()) == (
         "AttentionViewer: 2 layers, 3 heads, 5 tokens"
     )
@@ -427,12 +427,12 @@ def not_a_number():
         ({"layers": [0]}, r"`layers`.*Received: \[0\] for 2"),
     ],
 )
-def test_attention_refuses(changes, message):
+def test_attention_viewer_refuses_bad_arguments(changes, message):
     with pytest.raises(ValueError, match=message):
         attention_viewer(**changes)
 
 
-def test_attention_refuses_more_than_a_page():
+def test_attention_viewer_refuses_more_than_a_page():
     weights = np.broadcast_to(1 / 128, (3, 13, 128, 128))
     with pytest.raises(ValueError, match=r"589,824.*Received: 638,976"):
         attention_viewer(tokens=["a"] * 128, attentions=weights)
@@ -448,7 +448,7 @@ def test_attention_refuses_more_than_a_page():
         ({"title": 3}, "`title` must be a string. Received: 3"),
     ],
 )
-def test_similarity_view_refuses(changes, message):
+def test_similarity_viewer_refuses_bad_arguments(changes, message):
     with pytest.raises(ValueError, match=message):
         similarity_viewer(**changes)
 
@@ -464,13 +464,13 @@ def test_similarity_view_refuses(changes, message):
         (1, "`layers` must be a list.*Received: 1"),
     ],
 )
-def test_from_text_refuses_layers(encoder, layers, message):
+def test_from_text_refuses_unknown_layers(encoder, layers, message):
     with pytest.raises(ValueError, match=message):
         AttentionViewer.from_text(encoder, "It is red.", layers=layers)
 
 
 @pytest.mark.parametrize("layer", [4, -5, 1.0, None])
-def test_from_texts_refuses_a_layer(encoder, layer):
+def test_from_texts_refuses_an_unknown_layer(encoder, layer):
     message = rf"`layer` must be in \[-4, 3\].*Received: {layer}"
     with pytest.raises(ValueError, match=message):
         SimilarityViewer.from_texts(encoder, "red", "blue", layer=layer)

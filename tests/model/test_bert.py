@@ -382,7 +382,7 @@ def test_tied_tensors_may_stand_twice_but_must_agree(tmp_path):
         bb.BertForMaskedLM.from_pretrained(folder)
 
 
-def test_a_bias_that_stands_in_the_decoder_alone(tmp_path):
+def test_a_bias_that_the_file_holds_in_the_decoder_alone_is_read(tmp_path):
     heads = drawn.head_arrays(CONFIG)
     bias = heads.pop("cls.predictions.bias")
     heads["cls.predictions.decoder.bias"] = bias
@@ -415,7 +415,7 @@ def test_google_heads_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("limit", [None, 20_000])
-def test_half_precision_and_shards(limit, model, tmp_path):
+def test_half_precision_shards_are_saved_and_read_back(limit, model, tmp_path):
     model.save_pretrained(tmp_path, dtype="float16", max_shard_bytes=limit)
     files = sorted(tmp_path.glob("*.safetensors"))
     assert (len(files) > 1) == (limit is not None)
@@ -456,7 +456,9 @@ def test_keras_own_files_load_the_same(model, tmp_path):
         ("position_ids", [[29] * S] * B, "max_position_embeddings"),
     ],
 )
-def test_bad_places_are_refused(name, value, message, model):
+def test_bad_positions_of_masked_tokens_are_refused(
+    name, value, message, model
+):
     batch = drawn.draw_batch(CONFIG) | {name: np.array(value)}
     with pytest.raises(ValueError, match=message):
         model(batch)

@@ -139,7 +139,7 @@ def test_the_loss_of_numbers_by_loops():
         ({"num_labels": 3, "problem_type": SEVERAL_LABELS}, SEVERAL_LABELS),
     ],
 )
-def test_what_a_classifier_is_for(options, problem):
+def test_a_classifier_chooses_its_problem_type(options, problem):
     model = bb.BertForSequenceClassification(CONFIG, **options)
     assert model.problem_type == problem
     assert model.num_labels == options.get("num_labels", 2)
@@ -164,7 +164,7 @@ def test_published_counts_of_the_heads(kind, options, counts):
     assert (kernel.size, bias.size) == counts
 
 
-def test_the_dropout_of_the_head():
+def test_the_dropout_rate_of_the_head_is_that_of_the_config():
     for extra, rate in (({}, 0.1), ({"classifier_dropout": 0.3}, 0.3)):
         model = bb.BertForMultipleChoice(CONFIG.replace(extra=extra))
         assert model.dropout.rate == rate
@@ -225,7 +225,7 @@ def test_permuting_the_choices_permutes_their_scores():
 
 
 @every_model
-def test_computing_on_batches_of_any_length(kind):
+def test_compute_on_batch_takes_any_length_with_one_function(kind):
     model, batch = make(kind), draw_batch(kind)
     for length in (S, 7):
         cut = {name: array[..., :length] for name, array in batch.items()}
@@ -267,7 +267,7 @@ def test_a_saved_folder_loads_the_same(kind, tmp_path):
         {"num_labels": 1, "id2label": None, "problem_type": ONE_LABEL},
     ],
 )
-def test_what_a_classifier_is_for_is_saved(options, tmp_path):
+def test_the_problem_type_of_a_classifier_is_saved(options, tmp_path):
     kind = "BertForSequenceClassification"
     model = make(kind, **options)
     model.save_pretrained(tmp_path)
@@ -498,7 +498,7 @@ def test_texts_are_labeled_in_their_order():
     assert [r["label"] for r in backwards] == [r["label"] for r in together]
 
 
-def test_pairs_numbers_and_several_labels():
+def test_predict_texts_of_pairs_regressions_and_several_labels():
     kind = "BertForSequenceClassification"
     model = make(kind, id2label=None, num_labels=1)
     found = model.predict_texts(TEXTS, pairs=TEXTS[::-1])
@@ -548,7 +548,7 @@ def test_entities_are_spans_of_the_text():
     assert any(found)
 
 
-def test_choices_are_chosen():
+def test_predict_choices_takes_the_largest_logit():
     model = make("BertForMultipleChoice")
     choices = [["a", "b c", "d"], ["e", "f", "g h i"], ["j", "k", "l"]]
     found = model.predict_choices(TEXTS[:3], choices)
@@ -583,7 +583,7 @@ def test_choices_are_chosen():
         ),
     ],
 )
-def test_bad_texts(call, message):
+def test_bad_texts_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(make("BertForSequenceClassification"))
 
@@ -620,7 +620,7 @@ def test_a_model_without_tokenizer_reads_nothing():
         ({"attention_mask": np.full((B, C, S), 2)}, "`attention_mask` must"),
     ],
 )
-def test_bad_batches_of_choices(change, message):
+def test_bad_batches_of_choices_are_refused(change, message):
     kind = "BertForMultipleChoice"
     if change.get("input_ids") is not None:
         batch = change
@@ -630,7 +630,7 @@ def test_bad_batches_of_choices(change, message):
         make(kind)(batch)
 
 
-def test_bad_options():
+def test_bad_problem_types_and_numbers_of_labels_are_refused():
     with pytest.raises(ValueError, match="`problem_type` must be one of"):
         bb.BertForSequenceClassification(CONFIG, problem_type="odd")
     with pytest.raises(ValueError, match="`num_labels` must be 1 for a regr"):

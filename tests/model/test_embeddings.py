@@ -80,7 +80,7 @@ def test_positions_are_added_row_by_row():
 @pytest.mark.parametrize(
     "layer", [SinusoidalPositions(), LearnedPositions(600)]
 )
-def test_positions_may_be_named(layer):
+def test_position_ids_choose_the_rows_of_the_table(layer):
     vectors = np.zeros((B, S, D), "float32")
     places = np.random.default_rng(0).integers(0, 600, (B, S))
     received = ops.convert_to_numpy(layer(vectors, places))

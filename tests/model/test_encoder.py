@@ -248,7 +248,7 @@ def test_bucket_length_changes_nothing(tiny):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_asked_tokens_get_the_vectors_that_they_have_among_all(tiny, packed):
+def test_vectors_at_given_positions_are_those_among_all(tiny, packed):
     batch = drawn.draw_batch(tiny.config)
     rows, length = batch["input_ids"].shape
     if packed:
@@ -327,7 +327,7 @@ def test_feed_forward_works_token_by_token():
 
 
 @pytest.mark.parametrize("part", ["attention", "feed_forward"])
-def test_what_a_part_gives_is_dropped_in_training_alone(part):
+def test_outputs_of_sublayers_are_dropped_in_training_alone(part):
     """One part gives ones, all else zeros; the norm leaves what was kept."""
     config = drawn.CONFIGS["tiny"].replace(
         hidden_dropout_prob=0.5, attention_probs_dropout_prob=0.0
@@ -421,7 +421,7 @@ def test_published_parameter_counts(name):
         assert bb.BertEncoder(config).count_params() == published[name]
 
 
-def test_the_literal_text_lacks_what_is_listed():
+def test_literal_shapes_and_left_out_sum_to_all_parameters():
     config = bb.BertConfig()
     written = sum(np.prod(s) for s in literal_shapes(config).values())
     missing = sum(left_out(config).values())

@@ -75,6 +75,6 @@ def test_a_rate_of_0_needs_no_generator():
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_16_bits_stay_16_bits(dtype):
+def test_dropout_keeps_16_bit_types(dtype):
     left = drop(0.1, (20, 30), dtype=dtype)
     assert 0 < (left == 0).mean() < 0.2

@@ -73,7 +73,7 @@ FORMS = {
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.xz", ".gz", ""])
 @pytest.mark.parametrize("form", FORMS)
-def test_documents_of_a_file(form, suffix, tmp_path):
+def test_read_documents_splits_a_file_at_empty_lines(form, suffix, tmp_path):
     path = write(tmp_path / f"text{suffix}", FORMS[form])
     assert list(read_documents([path])) == DOCUMENTS
 
@@ -176,7 +176,7 @@ def test_many_pieces_need_wider_ids(tmp_path):
     assert sorted(read_all(wide)) == [[[12]], [[66_004, 12]]]
 
 
-def test_text_that_gives_no_piece(tmp_path):
+def test_text_that_gives_no_piece_is_left_out(tmp_path):
     """Control characters are dropped, as by every BERT tokenizer."""
     path = write(tmp_path / "a.txt", "sn\0ow\n\n\0\0\n\n\u200b\n\nsnow")
     made = prepare([path], mini(), tmp_path / "out", held_out=0)
@@ -280,7 +280,9 @@ def test_a_long_document_at_the_end_is_not_alone(tmp_path, monkeypatch):
         assert made.record["documents"] == 4
 
 
-def test_what_waits_does_not_grow(tmp_path, monkeypatch):
+def test_documents_that_wait_for_a_shard_stay_below_the_bound(
+    tmp_path, monkeypatch
+):
     """What was read and is in no shard yet stays below the bound."""
     path = write(tmp_path / "a.txt", "\n\n".join(["a " * 13] * 1_009))
     monkeypatch.setattr(corpus, "MIXED_TOKENS", 1_000)
@@ -305,7 +307,7 @@ def test_what_waits_does_not_grow(tmp_path, monkeypatch):
     assert max(written) < 600
 
 
-def test_what_was_read_long_apart_can_meet(tmp_path):
+def test_documents_from_far_apart_come_into_one_shard(tmp_path):
     numbers = range(47)
     text = "\n\n".join(f"{i} a" for i in numbers)
     path = write(tmp_path / "a.txt", text)
@@ -359,7 +361,7 @@ def test_held_out_documents_of_the_shelf_are_new(tmp_path):
 
 
 @pytest.mark.parametrize("count", range(1, 7))
-def test_no_part_of_a_single_document(count, tmp_path):
+def test_no_part_holds_a_single_document(count, tmp_path):
     """Of one held-out document no pair can be made: it gets another."""
     text = "\n\n".join(f"{i} a" for i in range(count))
     path = write(tmp_path / "a.txt", text)
@@ -382,7 +384,7 @@ def test_no_part_of_a_single_document(count, tmp_path):
     assert seen["error"] <= 40 * 2 * 0.3**count
 
 
-def test_the_shelf_with_the_defaults(tmp_path):
+def test_the_defaults_hold_out_two_documents_of_the_shelf(tmp_path):
     """The default seed draws one held-out document of the shelf."""
     made = prepare(shelf(), mini(), tmp_path)
     assert len(read_all(made, "held_out")) == 2
@@ -476,7 +478,7 @@ LONG_LINES = {
 
 
 @pytest.mark.parametrize("case", LONG_LINES)
-def test_a_line_of_a_million_bytes(case, tmp_path):
+def test_a_line_of_a_million_bytes_is_cut_within_a_minute(case, tmp_path):
     line, tokens = LONG_LINES[case]
     path = write(tmp_path / "a.txt", f"{line}\n\nsnow")
     start = time.perf_counter()
@@ -509,7 +511,7 @@ def test_the_hash_tells_vocabularies_apart():
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".xz", ".gz"])
-def test_a_file_that_is_not_utf_8(suffix, tmp_path):
+def test_a_file_that_is_not_utf_8_is_refused(suffix, tmp_path):
     content = "naïve\r\n\r\nsnow ".encode() + "é".encode("latin-1") + b" x\n"
     path = write(tmp_path / f"bad{suffix}", content)
     with pytest.raises(ValueError, match="must be UTF-8") as caught:
@@ -530,7 +532,7 @@ NOT_UTF_8 = {
 
 
 @pytest.mark.parametrize("case", NOT_UTF_8)
-def test_bytes_that_are_no_text(case, tmp_path):
+def test_bytes_that_are_not_utf_8_are_named_with_their_place(case, tmp_path):
     content, message = NOT_UTF_8[case]
     path = write(tmp_path / "bad.txt", content)
     with pytest.raises(ValueError, match="bad.txt must be UTF-8") as caught:
@@ -559,7 +561,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("case", DAMAGED)
-def test_a_damaged_file(case, tmp_path):
+def test_a_damaged_archive_is_refused(case, tmp_path):
     suffix, content = DAMAGED[case]
     path = tmp_path / f"bad.txt.{suffix}"
     path.write_bytes(content)
@@ -578,7 +580,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("case", EMPTY)
-def test_an_empty_corpus(case, tmp_path):
+def test_a_corpus_without_text_is_refused(case, tmp_path):
     path = write(tmp_path / "a.txt", EMPTY[case])
     with pytest.raises(ValueError, match="A corpus must hold text") as caught:
         prepare([path], mini(), tmp_path / "out")
@@ -586,7 +588,7 @@ def test_an_empty_corpus(case, tmp_path):
     assert not (tmp_path / "out" / RECORD).exists()
 
 
-def test_a_missing_file(tmp_path):
+def test_a_missing_text_file_is_named(tmp_path):
     path = write(tmp_path / "a.txt", "snow")
     for missing in (tmp_path / "b.txt", tmp_path, str(tmp_path / "b.txt")):
         with pytest.raises(FileNotFoundError, match="No text file at ") as e:
@@ -598,7 +600,7 @@ def test_a_missing_file(tmp_path):
 
 
 @pytest.mark.parametrize("paths", ["a.txt", shelf()[0]])
-def test_a_path_in_place_of_a_list(paths, tmp_path):
+def test_a_path_in_place_of_a_list_is_refused(paths, tmp_path):
     for call in (
         lambda: prepare(paths, mini(), tmp_path),
         lambda: list(read_documents(paths)),
@@ -608,7 +610,7 @@ def test_a_path_in_place_of_a_list(paths, tmp_path):
         assert f"Received: '{paths}'" in str(e.value)
 
 
-def test_no_paths(tmp_path):
+def test_an_empty_list_of_paths_is_refused(tmp_path):
     with pytest.raises(
         ValueError, match=r"`paths` must name .* Received: \[\]"
     ):
@@ -622,7 +624,7 @@ def test_no_paths(tmp_path):
     [("held_out", -0.1), ("held_out", 1), ("held_out", float("nan"))]
     + [("shard_tokens", 0), ("shard_tokens", -3)],
 )
-def test_an_option_out_of_range(option, value, tmp_path):
+def test_an_option_out_of_range_is_refused(option, value, tmp_path):
     with pytest.raises(ValueError, match=f"`{option}` must be .* Received: "):
         prepare(shelf(), mini(), tmp_path, **{option: value})
     assert not list(tmp_path.iterdir())
@@ -640,7 +642,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_a_folder_that_holds_something_else(case, tmp_path):
+def test_a_folder_that_holds_another_corpus_is_refused(case, tmp_path):
     usual = {"paths": shelf()[:4], "tokenizer": mini(), "folder": tmp_path}
     prepare(**usual)
     before = files_of(tmp_path)
@@ -659,7 +661,7 @@ def test_a_folder_that_holds_something_else(case, tmp_path):
     prepare(**usual)
 
 
-def test_a_file_that_has_grown(tmp_path):
+def test_a_text_file_that_has_grown_is_refused(tmp_path):
     path = write(tmp_path / "a.txt", TEXT)
     prepare([path], mini(), tmp_path / "out")
     write(path, TEXT + " More.")
@@ -667,14 +669,14 @@ def test_a_file_that_has_grown(tmp_path):
         prepare([path], mini(), tmp_path / "out")
 
 
-def test_a_damaged_record(tmp_path):
+def test_a_damaged_record_is_named(tmp_path):
     for content in ("{", "[]"):
         (tmp_path / RECORD).write_text(content)
         with pytest.raises(ValueError, match=r"corpus\.json"):
             shelf_corpus(tmp_path)
 
 
-def test_a_damaged_shard(tmp_path):
+def test_a_damaged_shard_is_named(tmp_path):
     made = shelf_corpus(tmp_path)
     (path,) = made.shards()
     whole = path.read_bytes()
@@ -690,7 +692,7 @@ def test_a_damaged_shard(tmp_path):
         read_shard(path)
 
 
-def test_a_part_that_is_none(tmp_path):
+def test_an_unknown_part_of_a_corpus_is_refused(tmp_path):
     with pytest.raises(KeyError, match="dev"):
         shelf_corpus(tmp_path).shards("dev")
 

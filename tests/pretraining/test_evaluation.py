@@ -74,7 +74,7 @@ def slots(examples):
             yield int(wanted[i]), whole[places[i] - 1]
 
 
-def test_unigrams(corpus, examples):
+def test_unigrams_are_counted_and_scored_by_loops(corpus, examples):
     counts = evaluation.count_unigrams(corpus, 300)
     counter = Counter(i for row in token_rows(corpus) for i in row)
     assert counts.tolist() == [counter[i] for i in range(300)]
@@ -90,7 +90,7 @@ def test_unigrams(corpus, examples):
     assert received["mlm_accuracy"] == pytest.approx(np.mean(hits))
 
 
-def test_bigrams(corpus, examples):
+def test_bigrams_are_counted_and_scored_by_loops(corpus, examples):
     counter = Counter(
         pair for row in token_rows(corpus) for pair in itertools.pairwise(row)
     )  # fmt: skip

@@ -298,7 +298,9 @@ def test_runs_by_loops(shape, room, seed):
     st.sampled_from([0.0, 0.1, 1.0]),
     st.integers(0, 10**6),
 )
-def test_what_holds_for_every_pair(shape, max_length, short_share, seed):
+def test_pairs_fit_and_stay_within_their_documents(
+    shape, max_length, short_share, seed
+):
     shard = make_shard(shape)
     options = ExampleSettings(max_length=max_length, short_share=short_share)
     spans, labels, chunks = chunks_of(shard, options, seed)
@@ -336,7 +338,7 @@ def documents_of(spans, shard):
     return np.searchsorted(begins, tokens, side="right") - 1
 
 
-def test_texts_that_fit_are_whole_and_touch():
+def test_sentences_of_one_token_are_never_cut_and_follow_each_other():
     """Sentences of one token are never cut: the second follows the first."""
     shard = make_shard([[1] * 41, [1] * 3, [1] * 17])
     options = ExampleSettings(max_length=11, short_share=0)
@@ -366,7 +368,7 @@ def pairs_that_go_on(shape, max_length, times):
             yield spans[0].tolist()
 
 
-def test_both_ends_are_cut():
+def test_a_long_text_is_cut_at_both_ends():
     """Of 40 and 7 tokens the longer text loses 5, each at either end."""
     fronts = []
     for a, b, c, d in pairs_that_go_on([[40, 7], [40, 7]], 45, 2_000):
@@ -398,7 +400,7 @@ def test_the_longer_text_is_cut(shape, max_length, lengths):
     assert len(seconds) == 1 or lengths[1] < shape[0][1]
 
 
-def test_strangers_come_from_all_other_documents():
+def test_not_next_texts_come_from_all_other_documents():
     shard = make_shard([[3, 2, 4]] * 5)
     options = ExampleSettings(max_length=9)
     pairs = Counter()
@@ -491,7 +493,7 @@ def whole_rows(made):
     return whole
 
 
-def test_the_order_is_mixed(shelf_shard):
+def test_examples_come_in_random_order(shelf_shard):
     made = make_examples(
         shelf_shard,
         mini_pieces(),
@@ -510,7 +512,7 @@ def test_the_order_is_mixed(shelf_shard):
     assert 0.25 < steps.mean() / len(ids) < 0.42  # a third; in order 0.001
 
 
-def test_a_document_of_one_sentence():
+def test_a_document_of_one_sentence_is_never_followed_by_itself():
     shard = make_shard([[6], [4], [1]])
     options = ExampleSettings(max_length=20)
     spans, labels = draw_pairs(shard, options, np.random.default_rng(0))
@@ -539,7 +541,7 @@ def test_describe_by_loops(shelf_shard):
         assert {type(fact) for fact in describe(made).values()} == {float}
 
 
-def test_text_that_looks_like_special_tokens(tmp_path):
+def test_special_tokens_in_raw_text_are_never_hidden(tmp_path):
     """Such tokens in raw text are never hidden, nor do they end a text."""
     path = tmp_path / "a.txt"
     line = "The [MASK] stood by [SEP] and [CLS] and [UNK] ☃ all day. "
@@ -644,7 +646,9 @@ def check_pairs(shards, options, bound):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_shares_on_the_shelf(unit, shelf_shard):
+def test_replacements_of_the_shelf_have_the_shares_of_the_paper(
+    unit, shelf_shard
+):
     options = ExampleSettings(masking=Masking(unit=unit))
     made = [
         make_examples(
@@ -655,14 +659,16 @@ def test_shares_on_the_shelf(unit, shelf_shard):
     assert check_shares(made, unit, (0.005, 0.015)) > 2_000
 
 
-def test_random_pairs_on_the_shelf(shelf_shard):
+def test_half_of_the_pairs_of_the_shelf_are_random(shelf_shard):
     for options in (ExampleSettings(), ExampleSettings(max_length=40)):
         assert check_pairs([shelf_shard] * 5, options, 0.04) > 3_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
-def test_shares_on_real_text(unit, shared_data, tmp_path_factory):
+def test_replacements_of_real_text_have_the_shares_of_the_paper(
+    unit, shared_data, tmp_path_factory
+):
     folder = tmp_path_factory.getbasetemp() / "real"
     paths = real_corpus(folder, shared_data).shards()
     options = ExampleSettings(masking=Masking(unit=unit))
@@ -679,7 +685,9 @@ def test_shares_on_real_text(unit, shared_data, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_random_pairs_on_real_text(shared_data, tmp_path_factory):
+def test_half_of_the_pairs_of_real_text_are_random(
+    shared_data, tmp_path_factory
+):
     folder = tmp_path_factory.getbasetemp() / "real"
     paths = real_corpus(folder, shared_data).shards()
     shards = map(read_shard, paths)
@@ -690,7 +698,7 @@ def test_random_pairs_on_real_text(shared_data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("shape", [[[5, 3]], [[1]]])
-def test_a_corpus_of_one_document(shape):
+def test_a_corpus_of_one_document_is_refused(shape):
     shard = make_shard(shape, ids=odd_pieces().ordinary[: sum(shape[0])])
     for call in (
         lambda: draw_pairs(shard, ExampleSettings(), np.random.default_rng(0)),
@@ -712,7 +720,7 @@ def test_a_corpus_of_one_document(shape):
 
 
 @pytest.mark.parametrize(("is_pair", "least"), [(True, 5), (False, 3)])
-def test_a_length_without_room(is_pair, least):
+def test_a_max_length_without_room_is_refused(is_pair, least):
     message = f"`max_length` must be >= {least}. Received: {least - 1}."
     with pytest.raises(ValueError, match=message):
         ExampleSettings(max_length=least - 1, next_sentence=is_pair)
@@ -725,14 +733,14 @@ def test_a_length_without_room(is_pair, least):
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.01, float("nan")])
-def test_a_short_share_out_of_range(share):
+def test_a_short_share_out_of_range_is_refused(share):
     with pytest.raises(
         ValueError, match=r"`short_share` must be in \[0, 1\]. R"
     ):
         ExampleSettings(short_share=share)
 
 
-def test_settings_do_not_change():
+def test_example_settings_are_frozen():
     with pytest.raises(AttributeError):
         ExampleSettings().max_length = 7
     with pytest.raises(TypeError):

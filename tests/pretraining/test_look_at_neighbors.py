@@ -35,14 +35,14 @@ def test_sinusoids_know_their_own_position_alone():
 
 
 @pytest.mark.parametrize("offset", [-2, -1, 0, 1, 5])
-def test_a_turn_moves_sinusoids(offset):
+def test_turn_moves_sinusoids_by_its_offset(offset):
     waves = even_sinusoids(np.arange(20), 64)
     moved = even_sinusoids(np.arange(20) + offset, 64)
     np.testing.assert_allclose(waves @ turn(offset, 64), moved, atol=1e-12)
 
 
 @pytest.mark.parametrize(("share", "sharpness"), [(0.5, 6.0), (0.8, 9.0)])
-def test_heads_look_where_they_are_told(share, sharpness):
+def test_heads_attend_at_their_offset(share, sharpness):
     model = fresh()
     look_at_neighbors(model, (-2, 1), share=share, sharpness=sharpness)
     first = attentions(model, 40)[0]  # (B, N, S, S)
@@ -55,7 +55,7 @@ def test_heads_look_where_they_are_told(share, sharpness):
         assert abs(weights.mean() - expected) < 0.1
 
 
-def test_later_layers_look_there_too():
+def test_later_layers_attend_at_the_same_offset():
     model = fresh()
     look_at_neighbors(model)
     last = attentions(model, 40)[-1]
@@ -63,7 +63,7 @@ def test_later_layers_look_there_too():
     assert beside.mean() > 5 / 40
 
 
-def test_heads_left_over_and_values_stay():
+def test_other_heads_and_all_values_keep_their_weights():
     model, same = fresh(), fresh()
     look_at_neighbors(model, (-1,))
     for block, other in zip(
@@ -75,7 +75,7 @@ def test_heads_left_over_and_values_stay():
         assert changed.tolist() == [[True, False], [True, False], [False] * 2]
 
 
-def test_words_keep_their_part_of_the_variance():
+def test_positions_get_the_stated_share_of_the_variance():
     model = fresh()
     look_at_neighbors(model, share=0.25)
     embeddings = model.encoder.embeddings
@@ -85,6 +85,6 @@ def test_words_keep_their_part_of_the_variance():
     assert position / (position + words) == pytest.approx(0.25, rel=0.02)
 
 
-def test_too_many_positions():
+def test_too_many_positions_are_refused():
     with pytest.raises(ValueError, match="at most twice .* 128. Received: 129"):
         look_at_neighbors(fresh(max_position_embeddings=129))

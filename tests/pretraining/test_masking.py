@@ -74,7 +74,7 @@ def test_pieces_by_hand():
     # With 20 slots for 128 tokens, as in the README of Google's code.
     [(128, 0.15, 20), (512, 0.15, 77), (5, 0.15, 1), (1, 0.01, 1), (7, 1.0, 7)],
 )
-def test_slots(length, rate, slots):
+def test_slots_of_the_published_lengths_and_rates(length, rate, slots):
     assert Masking(rate=rate).slots(length) == slots
 
 
@@ -198,7 +198,7 @@ def test_how_many_are_chosen(rate):
         assert used.sum(axis=1).tolist() == expected
 
 
-def test_one_at_least_is_chosen():
+def test_at_least_one_token_is_chosen():
     rows = np.array([[PIECES.cls, ODD.index("b"), PIECES.sep, PIECES.pad]])
     masked, used, _ = kept(Masking(), np.repeat(rows, 7, axis=0))
     assert used.all()
@@ -206,7 +206,7 @@ def test_one_at_least_is_chosen():
     assert (masked["masked_lm_positions"] == 1).all()
 
 
-def test_a_row_without_a_candidate():
+def test_a_row_without_a_candidate_stays_as_it_is():
     rows = draw_rows(lengths=(3, 37), width=S)
     rows[0, 1] = ODD.index("[UNK]")
     masked, used, _ = kept(Masking(), rows)
@@ -239,7 +239,7 @@ def google_choice(tokens, rate, whole_words, rng):
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
-def test_as_many_as_google_chooses(unit):
+def test_choices_are_spread_as_by_google(unit):
     """How many, and whether a place is chosen: the same up to chance."""
     rng = random.Random(0)
     # Words of one to five pieces; a text begins with a whole word.
@@ -384,7 +384,9 @@ def test_the_spans_that_are_hidden_are_long():
 @pytest.mark.parametrize(
     ("mask_share", "random_share"), [(1, 0), (0, 1), (0, 0), (0.35, 0.65)]
 )
-def test_other_shares(mask_share, random_share):
+def test_other_shares_of_mask_and_random_pieces_are_met(
+    mask_share, random_share
+):
     rows = draw_rows(5, [S] * 997)
     masking = Masking(mask_share=mask_share, random_share=random_share)
     masked, _, (b, s) = kept(masking, rows)
@@ -408,7 +410,7 @@ def test_one_seed_gives_one_result():
     assert (first["masked_lm_positions"] != other["masked_lm_positions"]).any()
 
 
-def test_the_rate_may_be_all():
+def test_a_rate_of_one_hides_every_ordinary_token():
     rows = draw_rows()
     masked, used, _ = kept(
         Masking(rate=1.0, mask_share=1, random_share=0), rows
@@ -440,23 +442,23 @@ BAD = {
     ("name", "value"),
     [(name, v) for name, values in BAD.items() for v in values],
 )
-def test_a_bad_option(name, value):
+def test_an_option_out_of_range_is_refused(name, value):
     with pytest.raises(ValueError, match=f"`{name}` must be .*Received: ") as e:
         Masking(**{name: value})
     assert str(value) in str(e.value)
 
 
-def test_a_rate_of_nothing():
+def test_a_rate_of_zero_is_refused():
     with pytest.raises(ValueError, match="`rate` must be above 0. Received: 0"):
         Masking(rate=0)
 
 
-def test_shares_above_one():
+def test_shares_that_sum_above_one_are_refused():
     with pytest.raises(ValueError, match="more than 1. Received: 0.8 and 0.25"):
         Masking(random_share=0.25)
 
 
-def test_too_few_slots():
+def test_too_few_slots_are_refused():
     chosen = np.zeros((B, S), bool)
     chosen[2, :7] = True
     with pytest.raises(ValueError, match="`slots` must .* Received: 5 for 7"):
@@ -464,14 +466,14 @@ def test_too_few_slots():
     gather_slots(draw_rows(), chosen, 7)
 
 
-def test_a_masking_does_not_change():
+def test_a_masking_is_frozen():
     with pytest.raises(AttributeError):
         Masking().rate = 0.3
     with pytest.raises(TypeError):
         Masking(0.3)
 
 
-def test_replacing_nothing():
+def test_replacing_nothing_gives_a_copy():
     rows = draw_rows()
     nothing = np.zeros(rows.shape, bool)
     rng = np.random.default_rng(0)

@@ -253,7 +253,7 @@ def command(out, *more):
 
 
 @pytest.mark.slow
-def test_killed_five_times_at_random_moments(tmp_path):
+def test_a_run_killed_five_times_ends_with_the_same_weights(tmp_path):
     subprocess.run(command(tmp_path / "whole"), check=True, cwd=ROOT)
     out = tmp_path / "killed"
     rng = random.Random(0)
@@ -338,7 +338,9 @@ def test_data_parallel_needs_jax(tmp_path, tokenizer):
 
 
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "mixed_float16"])
-def test_sixteen_bits_run(dtype, tmp_path, tokenizer):
+def test_a_run_in_sixteen_bits_keeps_float32_weights(
+    dtype, tmp_path, tokenizer
+):
     recipe = PretrainingRecipe(steps=3, batch_size=8, dtype=dtype)
     model = run(tmp_path, tokenizer, recipe=recipe)
     assert {weight.dtype for weight in model.weights} == {"float32"}
@@ -362,7 +364,7 @@ def test_a_run_starts_from_the_weights_of_a_folder(whole, tmp_path, tokenizer):
         np.testing.assert_allclose(first, second, atol=1e-6)
 
 
-def test_without_next_sentence_its_head_stays(tmp_path, tokenizer):
+def test_without_next_sentence_its_head_is_not_trained(tmp_path, tokenizer):
     examples = ExampleSettings(max_length=16, next_sentence=False)
     run(tmp_path / "a", tokenizer, steps=1, examples=examples)
     rows = losses(tmp_path / "a")
@@ -385,7 +387,7 @@ def test_the_command_trains_a_vocabulary_and_a_model(tmp_path, capsys):
     assert "nothing is changed" in capsys.readouterr().out
 
 
-def test_tensorboard_logs(tmp_path, tokenizer):
+def test_tensorboard_gets_an_event_file(tmp_path, tokenizer):
     pytest.importorskip("tensorflow", reason="needs TensorFlow")
     reporting = Reporting(log_steps=1, tensorboard=True, verbose=False)
     run(tmp_path, tokenizer, steps=2, reporting=reporting)
@@ -476,7 +478,7 @@ def test_the_record_names_the_source_of_the_weights(whole):
 # What a caller chooses.
 
 
-def test_an_evaluation_of_ones_own_fills_the_log(tmp_path, tokenizer):
+def test_results_of_a_custom_evaluation_are_logged(tmp_path, tokenizer):
     out = tmp_path / "run"
     run(out, tokenizer, evaluate=lambda model: {"parameters": 7.5})
     with open(out / "log.csv", newline="") as file:
@@ -506,7 +508,7 @@ def test_dtype_auto_is_settled_and_kept(tmp_path, tokenizer, monkeypatch):
         np.testing.assert_array_equal(first, second)
 
 
-def test_dtype_auto_is_told(tmp_path, capsys):
+def test_dtype_auto_is_printed(tmp_path, capsys):
     recipe = PretrainingRecipe(steps=1, batch_size=8, dtype="auto")
     settled = pretraining.settle_dtype(recipe, tmp_path / "run.json")
     dtype = pretraining.choose_dtype().path

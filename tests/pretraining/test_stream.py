@@ -213,7 +213,7 @@ def test_workers_leave_when_the_stream_is_closed(small):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("batch_size", [7, 31])
-def test_going_on_from_any_batch(kind, batch_size, small):
+def test_a_stream_goes_on_from_any_batch(kind, batch_size, small):
     stream = stream_of(small, KINDS[kind])
     whole = take(stream.batches(batch_size), 300 // batch_size)
     assert whole[-1][1] > (2, 0, 0)
@@ -224,7 +224,7 @@ def test_going_on_from_any_batch(kind, batch_size, small):
     assert_same_batches(rest, whole[2:])
 
 
-def test_going_on_with_other_rows_a_batch(small):
+def test_a_stream_goes_on_with_another_batch_size(small):
     """A position is a place among the rows, whatever the batches are."""
     stream = stream_of(small)
     line = join([batch for batch, _ in take(stream.batches(1), 200)])
@@ -264,7 +264,7 @@ def test_one_seed_gives_one_stream(small):
         assert not set(rows_of(batch)) & set(rows_of(another))
 
 
-def test_the_corpus_may_have_moved(small, tmp_path):
+def test_a_moved_corpus_gives_the_same_batches(small, tmp_path):
     for path in small.shards():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     moved = Corpus(tmp_path, small.record)
@@ -274,7 +274,7 @@ def test_the_corpus_may_have_moved(small, tmp_path):
     )
 
 
-def test_held_out_documents(small):
+def test_held_out_rows_are_no_training_rows(small):
     train, held_out = (
         join(list(stream_of(small, SINGLE, part=part).epoch()))
         for part in ("train", "held_out")
@@ -283,7 +283,7 @@ def test_held_out_documents(small):
     assert not set(rows_of(train)) & set(rows_of(held_out))
 
 
-def test_the_shelf_with_two_workers(shelf):
+def test_two_workers_give_the_shelf_as_none_do(shelf):
     settings = ExampleSettings(max_length=64)
     streams_ = [
         ExampleStream(shelf, mini_pieces(), settings, workers=workers)
@@ -334,7 +334,7 @@ def test_a_damaged_shard_is_named(workers, small, tmp_path):
         next(stream.batches(7))
 
 
-def test_an_empty_part(shelf):
+def test_an_empty_or_unknown_part_is_refused(shelf):
     with pytest.raises(ValueError, match="`part` must hold documents") as e:
         stream_of(shelf, part="held_out")
     assert "Received: 'held_out', which is empty in " in str(e.value)
@@ -343,7 +343,7 @@ def test_an_empty_part(shelf):
         stream_of(shelf, part="dev")
 
 
-def test_workers_below_zero(small):
+def test_workers_below_zero_are_refused(small):
     with pytest.raises(
         ValueError, match="`workers` must be >= 0. Received: -1"
     ):
@@ -351,13 +351,13 @@ def test_workers_below_zero(small):
 
 
 @pytest.mark.parametrize("batch_size", [0, -3])
-def test_a_batch_size_below_one(batch_size, small):
+def test_a_batch_size_below_one_is_refused(batch_size, small):
     with pytest.raises(ValueError, match="`batch_size` must be >= 1. Rec") as e:
         next(stream_of(small).batches(batch_size))
     assert f"Received: {batch_size}." in str(e.value)
 
 
-def test_a_start_that_is_no_position(small):
+def test_a_start_outside_of_the_shards_is_refused(small):
     stream = stream_of(small)
     rows = len(next(stream.epoch(1))["input_ids"])
     for start in (Position(0, 3, 0), Position(2, -1, 0)):

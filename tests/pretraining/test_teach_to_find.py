@@ -69,7 +69,7 @@ def test_repeats_by_hand():
     np.testing.assert_array_equal(allowed[0], [[True] * 7 + [False]] * 8)
 
 
-def test_the_numbers_of_a_plane_are_read_off():
+def test_read_off_solves_least_squares_with_a_bias():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(5, 7, 3))
     found = read_off(vectors, vectors @ [2.0, 0.0, -1.0] + 4)
@@ -89,7 +89,7 @@ def test_the_lesson_is_learned_on_text_it_has_not_seen(pairs, taught):
     assert found_before.max() < 0.3, "no head did it before"
 
 
-def test_marks_stand_where_pieces_are_in_both_texts(pairs, taught):
+def test_the_direction_of_marks_tells_pieces_of_both_texts(pairs, taught):
     encoder = taught[0]
     ids, segments = (column[:100] for column in pairs)
     kept = encoder.get_weights()
@@ -157,7 +157,7 @@ def test_a_mark_changes_one_value_and_one_direction():
 
 
 @pytest.mark.parametrize("change", [mark_finds, teach_to_find])
-def test_a_model_without_a_tokenizer(change, pairs):
+def test_a_model_without_a_tokenizer_is_refused(change, pairs):
     encoder = shipped()
     encoder.tokenizer = None
     arguments = pairs if change is teach_to_find else ()

@@ -19,7 +19,7 @@ CONFIG = toy_config(num_hidden_layers=3)
 BATCH = TOY(["ab c", "d"])
 
 
-def test_it_is_the_same_block_each_time():
+def test_share_blocks_runs_the_first_block_at_each_layer():
     keras.utils.set_random_seed(0)
     model = BertEncoder(CONFIG)
     block = model.blocks[0]
@@ -55,7 +55,7 @@ def test_a_step_changes_every_layer_at_once():
     assert np.abs(to_numpy(model(batch))["mlm_logits"] - rows).max() > 1e-4
 
 
-def test_the_published_count():
+def test_count_shared_gives_the_published_count():
     assert count_shared(ALBERT_BASE, 128) == 11_683_584
 
 

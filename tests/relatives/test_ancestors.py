@@ -106,7 +106,7 @@ def test_the_family_is_of_one_size():
     assert max(sizes) < 1_100_000
 
 
-def test_guesses_count():
+def test_count_guesses_sums_the_weights_of_a_lesson():
     rows = draw_rows()
     counts = {}
     for guesses in (NEXT, BOTH, MASKED):

@@ -65,7 +65,7 @@ def test_a_stack_backwards_is_one_forwards_on_turned_rows():
         )
 
 
-def test_shapes():
+def test_logits_and_hidden_states_have_their_shapes():
     model = LSTMLanguageModel(config())
     batch = {"input_ids": draw_ids()}
     assert tuple(model(batch).shape) == (B, S, V)

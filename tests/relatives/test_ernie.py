@@ -77,6 +77,6 @@ def test_bad_phrases_are_refused(phrases, message):
         phrase_ids(TOY, phrases)
 
 
-def test_only_words_can_be_joined():
+def test_mask_phrases_refuses_units_of_single_tokens():
     with pytest.raises(ValueError, match=r"Received: 'token'\."):
         mask_phrases(rows(), PIECES, [], np.random.default_rng(0), Masking())

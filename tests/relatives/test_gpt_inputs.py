@@ -11,7 +11,7 @@ from bertbook.relatives.gpt_inputs import (
 )
 
 
-def test_classification():
+def test_write_classification_puts_a_text_between_start_and_extract():
     expected = "<start> It rains. <extract>"
     assert write_classification("It rains.") == expected
     assert write_classification("  It rains. ") == expected
@@ -43,7 +43,7 @@ def test_multiple_choice_writes_the_context_with_each_answer():
     ]
 
 
-def test_other_marks():
+def test_other_marks_may_be_given():
     marks = Marks("[CLS]", "$", "[SEP]")
     assert write_entailment("a", "b", marks) == "[CLS] a $ b [SEP]"
 

@@ -28,7 +28,7 @@ def test_the_hidden_letter_stands_on_the_other_side():
     np.testing.assert_array_equal(whole, whole[:, ::-1])
 
 
-def test_what_comes_before_says_nothing():
+def test_letters_before_a_gap_do_not_give_the_answer_away():
     rng = np.random.default_rng(0)
     ids, places, answers = draw_palindromes(ROWS, 8, LETTERS, rng)
     before = ids[places == 3][:, 2], answers[places == 3]

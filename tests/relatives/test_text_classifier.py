@@ -68,7 +68,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_behind_a_text_changes_nothing(name):
+def test_padding_changes_no_logit(name):
     make, pooling = READERS[name]
     classifier = TextClassifier(make(), pooling, num_labels=3)
     ids = np.random.default_rng(1).integers(5, V, (B, S), "int32")

@@ -173,7 +173,7 @@ def test_layers_are_unfrozen_from_the_top(classifier, monkeypatch):
     ]
 
 
-def test_all_at_once(classifier):
+def test_without_gradual_unfreezing_all_groups_learn(classifier):
     batch, labels = draw()
     losses = fit_gradually(
         classifier, batch, labels, classification_loss(), 12, 0.05,

@@ -32,7 +32,7 @@ def test_every_variant_is_there():
         assert names.count(name) == 2
 
 
-def test_few_are_made_for_a_domain():
+def test_four_relatives_are_made_for_a_domain():
     kinds = [one.kind for one in RELATIVES]
     assert kinds.count("domain") == 4
 
@@ -45,7 +45,7 @@ def test_every_paper_is_among_the_references():
         assert (name, year) in known, one.name
 
 
-def test_the_table():
+def test_write_table_gives_markdown():
     lines = write_table(["name", "parameters"], ["languages", "other signs"])
     assert lines == [
         "| name | parameters |",

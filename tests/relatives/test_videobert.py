@@ -34,7 +34,7 @@ def test_a_text_and_a_video_in_one_sequence():
     assert pair.token_type_ids == [0] * 7 + [1] * 2
 
 
-def test_codes_are_tokens():
+def test_added_codes_are_tokens():
     visits = add_tokens(TOY, code_tokens(["E11.9", "I10"]))
     tokens = visits.encode("[E11.9] [I10]").tokens
     assert tokens == ["[CLS]", "[E11.9]", "[I10]", "[SEP]"]
@@ -48,7 +48,7 @@ def test_codes_are_tokens():
         (["[x]", "[x]"], r"each once"),
     ],
 )
-def test_known_tokens_are_refused(tokens, message):
+def test_adding_known_tokens_is_refused(tokens, message):
     with pytest.raises(ValueError, match=message):
         add_tokens(TOY, tokens)
 

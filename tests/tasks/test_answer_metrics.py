@@ -295,17 +295,17 @@ def test_f1_is_the_same_both_ways(one, other):
         ([question(0)], {"q0": ""}, "`version=1` needs .* 'q0'"),
     ],
 )
-def test_bad_predictions(rows, guesses, message):
+def test_bad_predictions_are_refused(rows, guesses, message):
     with pytest.raises(ValueError, match=message):
         squad(rows, guesses)
 
 
-def test_bad_version():
+def test_an_unknown_version_is_refused():
     with pytest.raises(ValueError, match="`version` must be 1 or 2. Rec"):
         squad([question(0, "x")], {"q0": "x"}, version="2")
 
 
-def test_bad_thresholds():
+def test_bad_columns_for_a_threshold_are_refused():
     for scores, levels, has_answer in (
         ([], [], []),
         ([1.0], [1.0, 2.0], [True]),

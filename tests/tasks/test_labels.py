@@ -40,7 +40,7 @@ NAMES = {0: "bad", 1: "fair", 2: "good"}
         ({"extra": {"num_labels": 4}}, 2, None, 2, None),
     ],
 )  # fmt: skip
-def test_labels_are_those_asked_for_or_those_known(
+def test_choose_labels_takes_the_arguments_or_those_of_the_config(
     known, num_labels, id2label, count, names
 ):
     config, received = choose_labels(
@@ -51,7 +51,7 @@ def test_labels_are_those_asked_for_or_those_known(
     assert config.extra["num_labels"] == count
 
 
-def test_another_number_drops_what_the_old_head_meant():
+def test_another_number_of_labels_drops_the_problem_and_label2id():
     extra = {"problem_type": SEVERAL_LABELS, "label2id": {"bad": 0}, "x": 1}
     config = CONFIG.replace(id2label=NAMES, extra=extra)
     kept, _ = choose_labels(config, 3, None)
@@ -60,7 +60,7 @@ def test_another_number_drops_what_the_old_head_meant():
     assert changed.extra == {"x": 1, "num_labels": 4}
 
 
-def test_what_the_logits_mean():
+def test_one_label_is_a_regression_and_several_are_one_label_a_row():
     assert choose_problem(None, 1) == REGRESSION
     assert choose_problem(None, 2) == ONE_LABEL
     for problem in PROBLEMS:
@@ -112,7 +112,7 @@ def test_several_labels_by_loops():
             assert row[number] == float(number in labels or name in labels)
 
 
-def test_numbers_stay_numbers():
+def test_labels_of_a_regression_stay_floats():
     column = [0.5, 2, np.float32(-1.5)]
     numbers = number_labels(column, 1, REGRESSION, None)
     assert numbers.dtype == np.float32
@@ -149,12 +149,12 @@ def test_labels_survive_a_config_file():
         (None, ["a", "b"], "`id2label` must name the classes .*'a', 'b'"),
     ],
 )
-def test_bad_numbers_and_names(num_labels, id2label, message):
+def test_bad_num_labels_and_id2label_are_refused(num_labels, id2label, message):
     with pytest.raises(ValueError, match=message):
         choose_labels(CONFIG, num_labels, id2label)
 
 
-def test_bad_problems():
+def test_problems_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="`problem_type` must be one of .*'x'"):
         choose_problem("x", 2)
     with pytest.raises(ValueError, match="`num_labels` must be 1 .*: 2"):
@@ -168,7 +168,7 @@ def test_a_tag_that_is_not_bio_is_named_with_its_row(tag):
 
 
 @pytest.mark.parametrize("tags", [None, "O", 3])
-def test_a_row_of_tags_that_is_no_list(tags):
+def test_a_row_of_tags_that_is_no_list_is_refused(tags):
     with pytest.raises(ValueError, match=r"`tags\[1\]` must be a list of tags"):
         names_of_tags([["O"], tags])
 

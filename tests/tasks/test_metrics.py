@@ -258,7 +258,7 @@ def test_the_tags_themselves_are_perfect(tags):
 
 
 @pytest.mark.parametrize("metric", [accuracy, f1, matthews, pearson, spearman])
-def test_bad_columns(metric):
+def test_columns_of_other_length_or_type_are_refused(metric):
     for pair in (([], []), ([1, 2], [1]), ([[1, 2]], [[1, 2]])):
         with pytest.raises(ValueError, match="must be of one length, 1 at"):
             metric(*pair)
@@ -267,13 +267,13 @@ def test_bad_columns(metric):
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 2), (4,), (0, 3)])
-def test_bad_tables_of_several_labels(shape):
+def test_tables_of_other_shape_are_refused(shape):
     wanted = np.zeros((2, 3) if shape != (0, 3) else shape)
     with pytest.raises(ValueError, match=r"must have one shape, \(B, K\)"):
         several_labels(wanted, np.zeros(shape))
 
 
-def test_bad_options():
+def test_bad_options_of_f1_and_correlations_are_refused():
     with pytest.raises(ValueError, match="`average` must be .* 'micro'"):
         f1([1], [1], average="micro")
     with pytest.raises(ValueError, match="`positive` .* Received: 1 for <U3"):
@@ -286,7 +286,7 @@ def test_bad_options():
                 metric(bad, bad)
 
 
-def test_bad_sentences():
+def test_sentences_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="the same sentences.* 1 and 0"):
         entity_f1([["O"]], [])
     with pytest.raises(ValueError, match="the same sentences"):

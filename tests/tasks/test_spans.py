@@ -304,7 +304,7 @@ def test_an_answer_at_borders_is_found_again(context, start, size):
         (3, None, "`text` must be a string"),
     ],
 )
-def test_bad_answers(start, text, message):
+def test_answers_that_are_not_in_the_context_are_refused(start, text, message):
     with pytest.raises(ValueError, match=message):
         align_answer(windowed(), start, text)
 
@@ -324,7 +324,7 @@ def test_bad_answers(start, text, message):
         ({"end_logits": [0, 0, math.inf]}, "`end_logits` .* inf at piece 2"),
     ],
 )
-def test_bad_logits(options, message):
+def test_logits_that_are_no_equal_finite_vectors_are_refused(options, message):
     given_logits = {"start_logits": np.zeros(3), "end_logits": np.zeros(3)}
     with pytest.raises(ValueError, match=message):
         best_spans(**given_logits | options)
@@ -332,7 +332,7 @@ def test_bad_logits(options, message):
         best_spans([], [])
 
 
-def test_logits_that_do_not_cover_the_windows():
+def test_logits_that_do_not_cover_the_windows_are_refused():
     found = windowed()
     message = r"`start_logits` must hold a row .* \[10, 10, 10\] .* \[10, 10\]"
     with pytest.raises(ValueError, match=message):

@@ -255,7 +255,7 @@ def test_tags_make_the_round_trip(strategy, rows, more, seed):
 
 
 @by_strategy
-def test_other_tokens_change_nothing(strategy):
+def test_logits_of_silent_tokens_change_no_score(strategy):
     windows = window_words(TOY, WORDS, max_length=7)
     labels, weights = label_words(windows, TAGS, IDS, strategy)
     first, *others = [
@@ -292,12 +292,12 @@ def test_other_tokens_change_nothing(strategy):
         (["ab"], {"stride": 0}, "`stride` must be an integer .* 0"),
     ],
 )
-def test_bad_words(words, options, message):
+def test_bad_words_are_refused(words, options, message):
     with pytest.raises(ValueError, match=message):
         window_words(TOY, words, **options)
 
 
-def test_bad_tags():
+def test_tags_that_do_not_fit_are_refused():
     windows = window_words(TOY, WORDS)
     for tags in (TAGS[:4], [*TAGS, "O"], "BIOBI"[:4]):
         with pytest.raises(ValueError, match="`tags` must hold .* each of 5"):
@@ -309,7 +309,7 @@ def test_bad_tags():
             call(windows[0], "middle")
 
 
-def test_bad_logits():
+def test_logits_that_do_not_fit_are_refused():
     windows = window_words(TOY, WORDS, max_length=7)
     good = [np.zeros((len(w.input_ids), 2)) for w in windows]
     with pytest.raises(ValueError, match="`logits` must hold an array for e"):

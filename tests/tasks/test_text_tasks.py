@@ -79,7 +79,7 @@ def test_several_labels_are_those_above_one_half():
         assert found[0]["scores"][name] == pytest.approx(expected)
 
 
-def test_a_number_is_the_logit():
+def test_the_prediction_of_a_regression_is_its_logit():
     task = task_of({"text": TEXTS[:2]}, num_labels=1, problem=REGRESSION)
     found = task.predictions([np.array([2.5]), np.array([-1.0])])
     assert found == [{"score": 2.5}, {"score": -1.0}]
@@ -165,7 +165,7 @@ every_task = pytest.mark.parametrize("name", TASKS)
 
 
 @every_task
-def test_what_is_learned_and_the_metric_that_chooses(name):
+def test_targets_fit_the_loss_and_the_main_metric_is_scored(name):
     data, options, shape, dtype = TASKS[name]
     task = task_of({"text": TEXTS} | data, **options)
     task.learn()
@@ -219,13 +219,13 @@ FULL = {"text": TEXTS, "label": [0, 1, 1, 0, 1]}
         ({"text": ["a", "\ud83d"]}, ValueError, r"`texts\[1\]` .* surrogate"),
     ],
 )  # fmt: skip
-def test_bad_columns(data, error, message):
+def test_columns_that_do_not_fit_are_refused(data, error, message):
     with pytest.raises(error, match=message):
         task_of(data)
 
 
 @pytest.mark.parametrize("text", [{"a"}, {"a": 1}])
-def test_a_column_has_an_order(text):
+def test_a_column_without_an_order_is_refused(text):
     with pytest.raises(ValueError, match="`text` must be a list with an entry"):
         Texts(stand_in(), {"text": text}, Settings())
 
@@ -249,7 +249,7 @@ def test_a_text_is_never_cut_in_silence():
 
 
 @pytest.mark.parametrize("max_length", [0, 2, 4.5, "all"])
-def test_a_bad_max_length(max_length):
+def test_a_max_length_out_of_range_is_refused(max_length):
     with pytest.raises(
         ValueError, match="`max_length` must be an integer >= 3"
     ):
@@ -289,14 +289,14 @@ def test_labels_are_needed_to_learn_and_to_score(name):
             call()
 
 
-def test_a_label_that_a_choice_cannot_have():
+def test_a_label_without_a_choice_is_refused():
     data = {"text": TEXTS[:2], "choices": CHOICES, "label": [0, 3]}
     task = task_of(data, kind=Choices)
     with pytest.raises(ValueError, match=r"`label\[1\]` .* \[0, 3\).*: 3"):
         task.learn()
 
 
-def test_a_model_without_tokenizer():
+def test_a_model_without_tokenizer_is_refused():
     model = stand_in(problem=ONE_LABEL)
     model.tokenizer = None
     with pytest.raises(ValueError, match="`model` needs a tokenizer"):

@@ -169,7 +169,7 @@ def test_every_piece_is_in_a_window_behind_the_question(
 
 @random_tests
 @given(parts)
-def test_what_a_window_owns_stands_in_a_row(sizes):
+def test_the_pieces_that_a_window_owns_are_neighbors(sizes):
     total, room, stride = sizes
     starts = window_starts(total, room, stride)
     owners = most_context(starts, [min(room, total - s) for s in starts])
@@ -201,12 +201,12 @@ def test_what_a_window_owns_stands_in_a_row(sizes):
         ((QUESTION, CONTEXT, 4), "`max_length` must be an integer >= 5"),
     ],
 )
-def test_bad_input(arguments, message):
+def test_questions_and_contexts_without_windows_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         window_context(TOY, *arguments)
 
 
-def test_bad_rows_and_strides():
+def test_bad_rows_and_strides_are_refused():
     with pytest.raises(ValueError, match="`rows` must hold at least one row"):
         stack_rows([])
     with pytest.raises(ValueError, match="`length` must .*: 2, and a row of 3"):

@@ -105,7 +105,7 @@ def test_answers_come_back_as_characters():
     assert task.score(span_logits(task)) == {"exact_match": 1.0, "f1": 1.0}
 
 
-def test_the_longest_answer_has_a_limit():
+def test_no_answer_is_longer_than_max_answer_length():
     settings = Settings(max_length=10, stride=3, max_answer_length=1)
     task = questions([["e f"], ["y z"]], settings)
     task.learn()
@@ -166,7 +166,7 @@ def test_tags_that_break_the_rules_are_mended():
     assert task.predictions(outputs) == [["O", "B-PER"]]
 
 
-def test_the_strategy_of_the_training_is_the_models():
+def test_the_strategy_of_the_training_is_that_of_the_model():
     model = stand_in(names=NAMES)
     extra = {"tag_strategy": "last"}
     model.config = model.config.replace(extra=extra)
@@ -281,7 +281,7 @@ def test_windows_are_as_long_as_the_model_allows_and_no_longer_than_384():
         ({"answers": [[], None]}, "Row 1: `answers` must be a list of dicts"),
     ],
 )
-def test_bad_questions(change, message):
+def test_bad_questions_are_refused(change, message):
     data = {"question": QUESTIONS, "context": CONTEXTS} | change
     with pytest.raises(ValueError, match=message):
         Questions(stand_in(), data, SHORT)
@@ -298,7 +298,7 @@ def test_bad_questions(change, message):
         ({"text": " ", "answer_start": 5}, "Row 1: `text` must hold at least"),
     ],
 )
-def test_bad_answers(answer, message):
+def test_bad_answers_are_refused(answer, message):
     good = [{"text": "b", "answer_start": 0}]
     data = {"question": QUESTIONS, "context": CONTEXTS}
     task = Questions(stand_in(), data | {"answers": [good, [answer]]}, SHORT)
@@ -306,7 +306,7 @@ def test_bad_answers(answer, message):
         task.learn()
 
 
-def test_questions_with_one_id():
+def test_questions_that_share_an_id_are_refused():
     data = {"question": QUESTIONS, "context": CONTEXTS, "id": ["x", "x"]}
     task = Questions(stand_in(), data | {"answers": [[], []]}, SHORT)
     with pytest.raises(ValueError, match="must have different ids.* 'x'"):
@@ -323,7 +323,7 @@ def test_questions_with_one_id():
         ([["a"], ["b" * 20]], [["O"], ["O"]], "Row 1: `max_length` must hold"),
     ],
 )
-def test_bad_words(words, labels, message):
+def test_bad_words_are_refused(words, labels, message):
     with pytest.raises(ValueError, match=message):
         tags(words=words, labels=labels)
 
@@ -337,14 +337,14 @@ def test_bad_words(words, labels, message):
         ([["O"], ["O", 3]], r"Row 1: `tags\[1\]` must be O, B-TYPE or .*: 3"),
     ],
 )
-def test_bad_tags(labels, message):
+def test_bad_tags_are_refused(labels, message):
     task = tags(words=[["a"], ["b", "c"]], labels=labels)
     for call in (task.learn, task.blank_score):
         with pytest.raises(ValueError, match=message):
             call()
 
 
-def test_a_tag_that_the_model_does_not_know():
+def test_a_tag_that_the_model_does_not_know_is_scored_but_not_learned():
     task = tags(words=[["a"], ["b"]], labels=[["O"], ["B-ORG"]])
     with pytest.raises(ValueError, match=r"`tags\[1\]` must be .*'B-ORG'"):
         task.learn()
@@ -377,13 +377,13 @@ def test_labels_are_needed():
         (Settings(max_length=9, stride=0), "`stride` must be .* 0"),
     ],
 )
-def test_bad_settings(settings, message):
+def test_bad_settings_are_refused(settings, message):
     for make in (questions, tags):
         with pytest.raises(ValueError, match=message):
             make(settings=settings)
 
 
-def test_an_unknown_strategy():
+def test_an_unknown_strategy_is_refused():
     task = tags(Settings(strategy="middle"))
     with pytest.raises(
         ValueError, match="`strategy` must be one of .*'middle'"
@@ -391,7 +391,7 @@ def test_an_unknown_strategy():
         task.learn()
 
 
-def test_a_model_that_cannot_read_or_tag():
+def test_a_model_without_tokenizer_or_bio_tags_is_refused():
     data = {"tokens": WORDS, "tags": TAGS}
     task = Tags(stand_in(), data, SHORT)
     with pytest.raises(ValueError, match="`model` must know its tags"):
@@ -422,6 +422,6 @@ def test_a_model_that_cannot_read_or_tag():
         (["p", 3], r"`texts\[1\]` must be a string. Received: int"),
     ],
 )
-def test_bad_texts(texts, message):
+def test_bad_texts_are_refused(texts, message):
     with pytest.raises(ValueError, match=message):
         find_entities_in(letter_model(), texts)

@@ -266,7 +266,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", TEXTS)
-def test_a_bad_text_or_option(case, engine):
+def test_a_bad_text_or_option_is_refused_by_both_engines(case, engine):
     act, parts = TEXTS[case]
     tokenizer = make(engine=engine)
     with pytest.raises(ValueError, match="`") as caught:
@@ -571,7 +571,7 @@ TOKENIZERS = {
 
 
 @pytest.mark.parametrize("case", TOKENIZERS)
-def test_a_bad_tokenizer(case, tmp_path):
+def test_a_tokenizer_of_bad_arguments_is_refused(case, tmp_path):
     act, parts = TOKENIZERS[case]
     with pytest.raises(ValueError, match=".") as caught:
         act(tmp_path)
@@ -583,7 +583,7 @@ def test_a_bad_tokenizer(case, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["vocab.txt", "", "no/vocab.txt"])
-def test_a_file_that_is_not_there(name, tmp_path):
+def test_a_missing_vocabulary_is_named(name, tmp_path):
     with pytest.raises(FileNotFoundError, match="No vocabulary at") as caught:
         Tokenizer.from_vocab(tmp_path / name)
     assert str(tmp_path / name) in str(caught.value)
@@ -602,7 +602,7 @@ def test_nul_bytes_are_dropped(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_empty_texts(engine):
+def test_empty_texts_have_special_tokens_alone(engine):
     tokenizer = make(engine=engine)
     assert tokenizer.encode("").input_ids == [2, 3]
     assert tokenizer.encode(" \t\n", "").input_ids == [2, 3, 3]
@@ -612,7 +612,7 @@ def test_empty_texts(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_special_tokens_in_a_text(engine):
+def test_special_tokens_in_a_text_stay_whole(engine):
     tokenizer = make(engine=engine, added_tokens=["[X]"])
 
     def tokens(text):
@@ -651,7 +651,7 @@ LARGE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", LARGE)
-def test_ten_megabytes(kind, engine):
+def test_ten_megabytes_are_encoded(kind, engine):
     times = (10_000_000 - 1) // len(LARGE[kind].encode())
     text = "a" + LARGE[kind] * times
     assert 10_000_000 - 13 <= len(text.encode()) <= 10_000_000

@@ -102,7 +102,7 @@ def test_words_by_hand(marked):
     assert found == re.split(r"[| ]", marked)
 
 
-def test_nothing_is_joined_to_more_pieces_than_there_is_room():
+def test_find_words_joins_no_more_pieces_than_its_limit():
     text = "x " + "/".join(["aba"] * 9)
     tokenizer = wide()
     assert len(find_words(tokenizer, text)) == 2
@@ -162,7 +162,7 @@ def test_words_stand_in_order_and_hold_every_piece(text):
 
 
 @pytest.mark.parametrize("tag", ["X-PER", "B", "B-", "I", "PER", "", "o", None])
-def test_a_tag_that_is_not_bio(tag):
+def test_a_tag_that_is_not_bio_is_refused(tag):
     message = r"`tags\[2\]` must be O, B-TYPE or I-TYPE. Received: "
     for read in (find_entities, repair_bio):
         with pytest.raises(ValueError, match=message):
@@ -171,6 +171,6 @@ def test_a_tag_that_is_not_bio(tag):
         split_tag(tag)
 
 
-def test_an_entity_behind_the_last_word():
+def test_an_entity_behind_the_last_word_is_refused():
     with pytest.raises(ValueError, match="`entities` must lie within .* 1. "):
         place_entities("Ann", [(0, 3)], [Entity("PER", 0, 2)])

@@ -41,7 +41,7 @@ def test_pieces_are_joined_to_words():
         (['"', "a", '"', "b", '"', "c", '"'], '"a" b "c"'),
     ],
 )
-def test_marks_stand_where_they_belong(words, text):
+def test_join_words_spaces_punctuation_as_printed(words, text):
     assert join_words(words) == text
 
 

@@ -29,13 +29,13 @@ word_counts = st.dictionaries(
 # Definition.
 
 
-def test_spell():
+def test_spell_gives_a_first_letter_and_continuing_ones():
     assert spell("cat") == ("c", "##a", "##t")
     assert spell("a") == ("a",)
     assert spell("中é") == ("中", "##é")
 
 
-def test_merge_pair():
+def test_merge_pair_joins_from_the_left():
     pair = ("##a", "##a")
     assert merge_pair(("##a",) * 5, pair) == ("##aa", "##aa", "##a")
     assert merge_pair(("a", "##a", "##b"), pair) == ("a", "##a", "##b")
@@ -171,7 +171,7 @@ def test_training_words_are_never_unknown(counts):
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_size_and_order(score):
+def test_train_vocabulary_gives_its_size_and_special_tokens_first(score):
     special = ["[PAD]", "[UNK]"]
     pieces = train_vocabulary(HUGS, 13, score, special)
     assert len(pieces) == len(set(pieces)) == 13
@@ -187,28 +187,28 @@ def test_counts_may_be_a_counter():
 # Error.
 
 
-def test_an_unknown_score():
+def test_an_unknown_score_is_refused():
     with pytest.raises(ValueError, match=r"`score` must be .* 'likelihood'"):
         next(learn_merges(HUGS, "likelihood"))
     with pytest.raises(ValueError, match="`score` must be"):
         train_vocabulary(HUGS, 11, "BPE")
 
 
-def test_a_size_below_the_alphabet():
+def test_a_size_below_the_alphabet_is_refused():
     with pytest.raises(ValueError, match=r"at least 7\. Received: 6\."):
         train_vocabulary(HUGS, 6)
     with pytest.raises(ValueError, match=r"at least 8\. Received: 7\."):
         train_vocabulary(HUGS, 7, special_tokens=["[UNK]"])
 
 
-def test_a_size_above_what_the_words_give():
+def test_a_size_above_what_the_words_give_is_refused():
     most = len(set(spell("ab"))) + 1
     assert train_vocabulary({"ab": 5}, most)[-1] == "ab"
     with pytest.raises(ValueError, match=r"at most 3, .* Received: 4\."):
         train_vocabulary({"ab": 5}, 4)
 
 
-def test_no_words():
+def test_without_words_nothing_is_merged():
     assert list(learn_merges({})) == []
     with pytest.raises(ValueError, match=r"at most 0"):
         train_vocabulary({}, 5)

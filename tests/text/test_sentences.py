@@ -142,7 +142,7 @@ def test_the_rule_by_loops(paragraph):
 # Peer: the files that ship, written by hand.
 
 
-def test_the_shelf_is_cut_at_marks():
+def test_the_shelf_is_cut_at_punctuation():
     lines = [
         line.strip()
         for path in shelf()

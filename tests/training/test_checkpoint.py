@@ -59,7 +59,7 @@ def test_a_model_goes_on_as_if_it_had_never_stopped(model, tmp_path):
         assert np.array_equal(first, second)
 
 
-def test_the_seed_states_are_needed_for_that(model, tmp_path):
+def test_a_checkpoint_holds_seed_states_and_no_metrics(model, tmp_path):
     train(model, 2)
     checkpoint.save_checkpoint(tmp_path, 2, model, None)
     (path,) = tmp_path.glob("*.safetensors")
@@ -78,7 +78,7 @@ def test_the_last_two_are_kept(model, tmp_path):
     ]
 
 
-def test_no_checkpoint_is_no_error(model, tmp_path):
+def test_loading_from_a_missing_folder_gives_none(model, tmp_path):
     assert checkpoint.load_checkpoint(tmp_path / "none", model) is None
 
 

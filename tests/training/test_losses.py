@@ -35,7 +35,7 @@ def test_each_token_has_the_loss_of_the_definition(smoothing):
     np.testing.assert_allclose(to_numpy(received), expected, atol=1e-5)
 
 
-def test_it_is_that_of_keras_for_whole_rows_of_labels():
+def test_smoothed_loss_is_that_of_keras_on_one_hot_labels():
     labels, logits = draw_case()
     peer = keras.losses.CategoricalCrossentropy(
         from_logits=True, label_smoothing=0.1, reduction=None
@@ -58,7 +58,7 @@ def test_without_smoothing_it_is_the_plain_loss_and_padding_counts_nothing():
     assert again == pytest.approx(plain, rel=1e-6)
 
 
-def test_it_is_least_where_the_right_token_is_not_certain():
+def test_smoothed_loss_is_least_where_the_right_token_is_not_certain():
     labels = np.zeros((1, 1), "int32")
     losses = [
         float(SmoothedLoss(0.1)(labels, np.array([[[x, 0.0, 0.0]]], "float32")))
@@ -68,13 +68,13 @@ def test_it_is_least_where_the_right_token_is_not_certain():
     assert losses[1] < losses[2]
 
 
-def test_it_can_be_saved():
+def test_smoothed_loss_can_be_saved():
     config = keras.losses.serialize(SmoothedLoss(0.2, "sum"))
     again = keras.losses.deserialize(config)
     assert (again.smoothing, again.reduction) == (0.2, "sum")
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
-def test_a_share_out_of_range(smoothing):
+def test_a_smoothing_out_of_range_is_refused(smoothing):
     with pytest.raises(ValueError, match=f"`smoothing` .* {smoothing}"):
         SmoothedLoss(smoothing)

@@ -164,7 +164,7 @@ def test_rows_looked_up_several_times_are_clipped_as_their_sum(accumulation):
     np.testing.assert_allclose(model.get_weights()[0], 1 - step, atol=1e-6)
 
 
-def test_a_variant_that_is_not_here_is_refused():
+def test_amsgrad_is_refused():
     with pytest.raises(ValueError, match="amsgrad"):
         AdamW(amsgrad=True)
 

@@ -122,7 +122,9 @@ def write_shards(folder, **more):
 
 
 @pytest.mark.parametrize("with_adam", [False, True])
-def test_google_checkpoint(with_adam, tmp_path, expected):
+def test_a_google_checkpoint_loads_as_hugging_face_files_do(
+    with_adam, tmp_path, expected
+):
     tf = pytest.importorskip("tensorflow", reason="needs TensorFlow")
     write_google(tf, tmp_path / "google", with_adam)
     encoder = bb.BertEncoder.from_pretrained(tmp_path / "google")
@@ -134,7 +136,7 @@ def test_google_checkpoint(with_adam, tmp_path, expected):
     assert len(encoder.tokenizer) == len(VOCABULARY)
 
 
-def test_a_google_checkpoint_that_was_cut_short(tmp_path):
+def test_a_google_checkpoint_that_was_cut_short_is_refused(tmp_path):
     tf = pytest.importorskip("tensorflow", reason="needs TensorFlow")
     write_google(tf, tmp_path / "google", with_adam=False)
     path = next((tmp_path / "google").glob("*.data*"))
@@ -192,7 +194,7 @@ def test_the_layout_comes_from_the_keys_of_the_config(tmp_path):
     assert encoder.config.hidden_act == "relu"
 
 
-def test_keras_hub_weights_that_cannot_be_read(tmp_path):
+def test_keras_hub_weights_that_cannot_be_read_are_refused(tmp_path):
     hub = pytest.importorskip("keras_hub", reason="needs KerasHub, TensorFlow")
     backbone = hub.models.BertBackbone(103, 2, 3, 36, 50)
     backbone.save_to_preset(tmp_path)
@@ -499,7 +501,7 @@ def test_a_bad_batch_is_refused(batch, error, message):
     encoder({"input_ids": IDS})  # and the model still works
 
 
-def test_lists_do_for_arrays():
+def test_a_batch_of_lists_gives_what_one_of_arrays_gives():
     encoder = bb.BertEncoder(CONFIG)
     lists = {"input_ids": IDS.tolist(), "attention_mask": [[1, 1, 0]] * 2}
     arrays = {name: np.array(rows) for name, rows in lists.items()}
@@ -532,5 +534,5 @@ def test_a_long_text_is_refused_with_its_row(tmp_path):
         encoder.embed_texts(["fire"], pooling="sum")
 
 
-def test_the_backend_is_the_one_asked_for():
+def test_the_backend_is_tensorflow_or_jax():
     assert keras.backend.backend() in ("tensorflow", "jax")
