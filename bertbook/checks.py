@@ -93,12 +93,12 @@ def check_switch(value, name: str) -> None:
 
 
 def is_integer(value) -> bool:
-    """Returns whether a value is a whole number; True and False are none."""
+    """Returns whether a value is a whole number; True and False are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def as_number(value) -> float:
-    """Returns a number as a float; NaN for what is none, as True and False."""
+    """Returns a number as a float, and NaN for anything else, even a bool."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return float("nan")
     try:

@@ -1,4 +1,4 @@
-"""Sizes and rates of a BERT encoder: `BertConfig`, and `StoredConfig` below it.
+"""Sizes and rates of a BERT encoder: `BertConfig` and its base `StoredConfig`.
 
 Field names and meanings are the keys of the published `bert_config.json` and
 `config.json` files.
@@ -277,7 +277,7 @@ class BertConfig(StoredConfig):
             known["hidden_act"] = "gelu_tanh"
         for key in ("id2label", "pad_token_id"):
             if known.get(key, 0) is None:
-                del known[key]  # null stands for "as always" there
+                del known[key]  # null means the default there
         if isinstance(known.get("id2label"), Mapping):
             known["id2label"] = {
                 int(k) if str(k).isdecimal() else k: v

@@ -1,4 +1,4 @@
-"""Text files as lines, JSON files, and files that are whole or not there.
+"""Text files as lines, JSON files, and atomic writes.
 
 Lines end at a line feed alone: texts hold other characters that Python takes
 for line ends.

@@ -156,7 +156,7 @@ def masked_softmax(scores, mask, *, scale, hidden):
         scores: Float tensor of shape `(B, N, T, S)`.
         mask: Boolean tensor that broadcasts to it, True for a visible key.
         scale: What every score is multiplied by.
-        hidden: What stands in the place of the score of a hidden key.
+        hidden: What replaces the score of a hidden key.
 
     Returns:
         Float tensor like `scores`.

@@ -31,7 +31,7 @@ FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
 
 
 def __getattr__(name):
-    """Gives `keras` and `ops`, imported when they are first asked for."""
+    """Returns `keras` or `ops`, imported on first use."""
     if name == "keras":
         return load_keras()
     if name == "ops":

@@ -1,7 +1,10 @@
 """The package has rooms, and a room imports only from those above it."""
 
 import ast
+import io
 import re
+import tokenize
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -259,3 +262,126 @@ def test_optional_packages_are_seen_at_the_top_only():
     assert optional_at_the_top("try:\n    import jax.numpy\nexcept E: pass")
     assert optional_at_the_top("from tensorflow import keras")
     assert not optional_at_the_top("def f():\n    import jax")
+
+
+# Names in docstrings and comments.
+
+# What other packages define, and files, is not looked up.
+ELSEWHERE = {"keras", "np", "str", "time"}
+SUFFIXES = {"json", "py", "txt"}
+
+
+def dotted_names(text):
+    """Yields the backticked dotted names of docstrings and comments."""
+    passages = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+    ]
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            passages.append(token.string)
+    for passage in passages:
+        for quoted in re.findall(r"`([^`]+)`", passage):
+            name = re.match(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", quoted)
+            first, *_, last = name[0].split(".") if name else ("keras", "")
+            if first not in ELSEWHERE and last not in SUFFIXES:
+                yield name[0]
+
+
+def defined(body):
+    """Returns the names that statements define, in a module or a class."""
+    names = set()
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = getattr(node, "targets", None) or [node.target]
+            names |= {n.id for t in targets for n in ast.walk(t) if is_name(n)}
+    return names
+
+
+def is_name(node):
+    return isinstance(node, ast.Name)
+
+
+def attributes(node):
+    """Returns the members of a class, and what its methods set on `self`."""
+    set_on_self = {
+        n.attr
+        for n in ast.walk(node)
+        if isinstance(n, ast.Attribute)
+        and isinstance(n.ctx, ast.Store)
+        and is_name(n.value)
+        and n.value.id == "self"
+    }
+    return defined(node.body) | set_on_self
+
+
+def index():
+    """Returns the names of each module stem, and each class's members."""
+    names, members, bases = defaultdict(set), defaultdict(set), {}
+    for path in MODULES.values():
+        tree = ast.parse(path.read_text("utf-8"))
+        names[path.stem] |= defined(tree.body)
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef):
+                members[node.name] |= attributes(node)
+                bases[node.name] = [b.id for b in node.bases if is_name(b)]
+    for name in bases:
+        above = list(bases[name])
+        while above:
+            base = above.pop()
+            members[name] |= members.get(base, set())
+            above += bases.get(base, [])
+    return names, members
+
+
+NAMES, MEMBERS = index()
+
+
+def resolves(dotted):
+    """Tells whether a name of a docstring is one of the package.
+
+    `room.module.name`, `module.name` and `Class.member` are looked up; of
+    `recipe.seed`, an argument's attribute, some class must have the second.
+    """
+    parts = dotted.removeprefix("bertbook.").split(".")
+    if parts[0] in ROOMS and len(parts) > 2:
+        del parts[0]
+    first, second, *rest = parts
+    if first in NAMES or first in ROOMS:
+        found = second in NAMES[first]
+    elif first in MEMBERS:
+        found = second in MEMBERS[first]
+    else:
+        found = any(second in members for members in MEMBERS.values())
+    return found and all(name in MEMBERS[second] for name in rest)
+
+
+def test_dotted_names_in_docstrings_are_names_of_the_package():
+    seen = [
+        (module, name)
+        for module, path in MODULES.items()
+        for name in dotted_names(path.read_text("utf-8"))
+    ]
+    assert len({name for _, name in seen}) > 30
+    missing = [f"{m}: {name}" for m, name in seen if not resolves(name)]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "batching.nothing",
+        "bertbook.batches.batching.nothing",
+        "model.bert.BertForMaskedLM.nothing",
+        "figures.Picture",
+        "BertEncoder.nothing",
+        "recipe.nothing",
+    ],
+)
+def test_a_wrong_name_in_a_docstring_is_seen(name):
+    assert list(dotted_names(f'"""See `{name}`."""')) == [name]
+    assert list(dotted_names(f"x = 1  # as in `{name}(x)`")) == [name]
+    assert not resolves(name)

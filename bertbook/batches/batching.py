@@ -32,7 +32,7 @@ def check_batch(batch: Mapping, config) -> None:
     Raises:
         ValueError: An array has another shape or no integers, the batch is
             empty or too long, an id or a segment is out of range, or the mask
-            holds something else than 0 and 1.
+            holds something other than 0 and 1.
         KeyError: `input_ids` is missing.
     """
     if "input_ids" not in batch:
@@ -178,7 +178,7 @@ def take_rows(
     """Cuts one batch of a fixed shape out of a larger one.
 
     Args:
-        batch: Arrays of shape `(B, S)`, padded at the right.
+        batch: Arrays of shape `(B, S)`, padded on the right.
         rows: The numbers of the rows to take, at most `batch_size`.
         length: S of the result.
         batch_size: B of the result. Missing rows are copies of the first, to
@@ -224,7 +224,7 @@ def check_places(name: str, array: np.ndarray, ids: np.ndarray) -> None:
 
     Raises:
         ValueError: `array` has another shape than `(B, M)`, or holds
-            something else than integers in [0, S).
+            something other than integers in [0, S).
     """
     if array.ndim != 2 or len(array) != len(ids):
         raise ValueError(

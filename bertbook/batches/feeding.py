@@ -83,8 +83,8 @@ def to_steps(batch, parts=1):
 def feed_fit(batches):
     """Returns batches of several lengths in a form that `fit` takes.
 
-    Keras on TensorFlow holds every batch against the first two; a data set
-    that says which sizes vary does without.
+    Keras on TensorFlow holds every batch against the first two; a data set that
+    says which sizes vary avoids that.
 
     Args:
         batches: A generator of `(x, y, sample_weight)`.
@@ -103,15 +103,15 @@ def feed_fit(batches):
 
 
 class Feed:
-    """Batches for `fit`, and where the stream stands after each step.
+    """Batches for `fit`, and the position of the stream after each step.
 
-    `fit` may read ahead, so the place is kept by the number of the step.
+    `fit` may read ahead, so positions are kept by the number of the step.
 
     Args:
         stream: An `ExampleStream`.
         batch_size: Rows a step.
         done: Steps done.
-        position: Where the stream stands after them.
+        position: The position of the stream after them.
         parts: Parts that a step is computed in.
         devices: Devices that share each part; rows of weight 0 fill up what
             does not split evenly.
@@ -126,7 +126,7 @@ class Feed:
         self.rows = -(-batch_size // (parts * devices)) * parts * devices
 
     def batches(self):
-        """Yields `(x, y, sample_weight)` without end."""
+        """Yields `(x, y, sample_weight)` endlessly."""
         start = self.positions[self.done]
         numbered = enumerate(
             self.stream.batches(self.batch_size, start), self.done + 1

@@ -108,7 +108,7 @@ def unpack(
     """Takes what a model gave for the tokens of each example.
 
     Args:
-        packed: One vector, or whatever, a token: `(R, T, ...)`.
+        packed: A vector, or any array, for each token: `(R, T, ...)`.
         places: What `pack` returned.
         lengths: Tokens of each example.
     """

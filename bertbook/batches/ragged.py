@@ -2,8 +2,8 @@
 
 Rows of similar length go into one batch, so that little is padded.
 
-Differences: Google's code pads every row to one length. The order of rows is
-drawn anew for each epoch, as there.
+Differences: Google's code pads every row to one length. As there, every
+epoch has a new random order of rows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from bertbook.batches.batching import bucket_length, bucketed
 from bertbook.runtime import keras
 
 GROUPS = 50  # batches that are sorted by length together
-LEAST_GROUPS = 4  # in an epoch: else a small set would be sorted as a whole
+LEAST_GROUPS = 4  # with fewer a small set would be sorted as a whole
 
 
 @dataclass
@@ -28,8 +28,8 @@ class Rows:
             those of a row one after the other.
         token_type_ids: The same for the segments.
         choices: C texts a row; None where a row is one text.
-        targets: By name of output what is to be learned, a value or an array
-            for each row; the name "" where there is one output.
+        targets: The labels by name of output, a value or an array for each row;
+            the name is "" where there is one output.
         weights: For tokens that count in the loss, an array of 0 and 1 for
             each row; None where each row counts once.
         pad_token_id: What `input_ids` are padded with.
@@ -53,7 +53,7 @@ class Rows:
     def inputs(
         self, numbers: Sequence[int], length: int, batch_size: int
     ) -> dict[str, np.ndarray]:
-        """Cuts a batch of a fixed shape out, without what is to be learned.
+        """Cuts a batch of a fixed shape out, without labels.
 
         Args:
             numbers: The rows to take, at most `batch_size`.
@@ -152,10 +152,10 @@ def draw_batches(
 def steps(
     rows: Rows, batch_size: int, limit: int, seed: int, done: int = 0
 ) -> Iterator[tuple[dict, Any, Any]]:
-    """Yields batches for `fit` without end, from a step on.
+    """Yields batches for `fit` endlessly, starting at a step.
 
     Args:
-        rows: What is to be learned from.
+        rows: The training data.
         batch_size: Rows a step.
         limit: The longest length that the model takes.
         seed: Seed of the order.
@@ -180,7 +180,7 @@ def compute(model: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
 
     Returns:
         The output for each row, in their order: an array, or a dict of them.
-        What belongs to padding is still there.
+        The outputs of padding are kept.
     """
     row_outputs: list[Any] = [None] * len(rows)
     limit = model.config.max_position_embeddings
@@ -203,7 +203,7 @@ def stack_rows(
     dtype="int32",
     length: int | None = None,
 ):
-    """Pads rows at the right to a length, the longest if none, `(B, S)`.
+    """Pads rows on the right to a length, the longest if none, `(B, S)`.
 
     Raises:
         ValueError: There is no row, or one is longer than `length`.

@@ -1,4 +1,4 @@
-"""Tables for reading: HTML in a notebook, records of lines elsewhere."""
+"""`Listing`: a table, as HTML in a notebook and as lines elsewhere."""
 
 import html
 import textwrap

@@ -26,8 +26,8 @@ def texts_of(command: str, options: Any, keep_empty: bool = False) -> list[str]:
     Args:
         command: Its name, for messages.
         options: What its parser found.
-        keep_empty: Whether a line without a text stays, as "", so that the
-            lines of what comes out stand beside those that went in.
+        keep_empty: Whether a line without a text stays, as "", so that
+            the output has a line for each line of the input.
 
     Raises:
         FileNotFoundError: There is no such file.

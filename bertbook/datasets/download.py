@@ -3,7 +3,7 @@
 A file counts only when its checksum is the published one. Nothing half-written
 is ever left under its name.
 
-The checksums stand in the lists that two libraries keep of what they download:
+The checksums come from the lists that two libraries keep of what they download:
 tensorflow/datasets (`url_checksums/glue.txt` and `squad/checksums.tsv`), and
 for QQP, SWAG and WNUT-17 huggingface/datasets (`dataset_infos.json`), which has
 those of the other GLUE files too, with the same values.

@@ -105,7 +105,7 @@ def find_dataset(
 
 
 def _check_name(name: str) -> str:
-    """Returns the name of a set; offers the nearest for one that is none."""
+    """Returns the name of a set; suggests the nearest for an unknown one."""
     if name in list(SETS):
         return name
     spelling = (
@@ -156,7 +156,7 @@ def _missing(name: str, split: str, folder: Path | None) -> FileNotFoundError:
 
 
 def _advice(name: str, split: str) -> str:
-    """Returns what is read, and where it is to be had."""
+    """Returns which files are read, and where to get them."""
     known = SETS[name]
     places = ", ".join([*known.files[split], *known.archives])
     advice = (

@@ -185,7 +185,7 @@ def read_questions(file: DataFile, unanswerable: bool = False) -> Columns:
 
     Raises:
         ValueError: The file is not JSON, a part is missing, an answer is not
-            in the context where it should be, an id stands twice, or there are
+            in the context where it should be, an id occurs twice, or there are
             no questions. The question is named by its id.
     """
     try:

@@ -38,7 +38,7 @@ def causal_mask(num_queries, num_keys=None, first=0):
 
 
 def decoder_mask(input_ids, attention_mask=None):
-    """Returns the mask of a decoder: the causal one, less the padding.
+    """Returns the mask of a decoder: the causal one, without the padding.
 
     Args:
         input_ids: Integer tensor of shape `(B, T)`.
@@ -182,7 +182,7 @@ def attend(attention, query, key, value, attention_mask=None, training=None):
 
 @contextmanager
 def one_key_allowed():
-    """Holds back Keras's warning that one key alone gets weight 1.
+    """Suppresses Keras's warning that one key alone gets weight 1.
 
     It is right: the first token of a text sees no other.
     """

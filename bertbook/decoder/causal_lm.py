@@ -165,7 +165,7 @@ class CausalLM(Pretrained, keras.Model):
         return ops.matmul(hidden, ops.transpose(table))
 
     def steps(self, use_cache=True):
-        """Returns what goes on with a prompt, one token at a time."""
+        """Returns the steps that continue a prompt, one token at a time."""
         return (CausalSteps if use_cache else UncachedCausalSteps)(self)
 
     def prompts(self, texts):
@@ -181,7 +181,7 @@ class CausalLM(Pretrained, keras.Model):
         return self.config.max_position_embeddings - max_length
 
     def _find_tokenizers(self, checkpoint):
-        if "tokenizer.json" not in checkpoint.skipped:  # of another kind
+        if "tokenizer.json" not in checkpoint.skipped:  # it holds WordPieces
             super()._find_tokenizers(checkpoint)
 
     def _write(self, folder, config, arrays, max_shard_bytes):

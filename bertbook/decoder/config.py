@@ -2,10 +2,10 @@
 
 Differences: fields are named as in `BertConfig`, so that the same blocks read
 them; the config.json of a causal model has GPT-2's own keys, which are
-translated. GPT-2 has no padding token; its end token stands in. The paper of
-the encoder-decoder, Vaswani et al. (2017), names no largest length; here there
-is one, because a cache has a size. It does not say how weights start; here
-kernels start as BERT's.
+translated. GPT-2 has no padding token; its end token serves as one. The paper
+of the encoder-decoder, Vaswani et al. (2017), names no largest length; here
+there is one, because a cache has a size. It does not say how weights start;
+here kernels start as BERT's.
 """
 
 from collections.abc import Mapping
@@ -120,7 +120,7 @@ class CausalLMConfig(StoredConfig):
         known = {
             name: values[key]
             for name, key in published_names.items()
-            if values.get(key) is not None  # null stands for "as always"
+            if values.get(key) is not None  # null means the default
         }
         known.setdefault("intermediate_size", 4 * known.get("hidden_size", 768))
         known.setdefault("pad_token_id", known.get("eos_token_id", 50_256))

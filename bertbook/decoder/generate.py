@@ -1,4 +1,4 @@
-"""`generate`: a model goes on with prompts, or translates sources.
+"""`generate`: a model continues prompts, or translates sources.
 
 Each search names its paper. All of them run compiled, with arrays of one shape:
 a batch of another shape is compiled anew.
@@ -30,7 +30,7 @@ LEAST = 1e-30
 def generate(
     model, texts, max_length=64, search="greedy", batch_size=32, **options
 ):
-    """Writes on from texts, or translates them.
+    """Continues texts, or translates them.
 
     Texts of similar length are computed together; the order of the result is
     that of `texts`.
@@ -56,7 +56,7 @@ def generate(
             or an option is out of range.
     """
     searches = {"greedy": greedy, "sample": sample, "beams": beam_search}
-    if search not in list(searches):  # a list, too, is none of them
+    if search not in list(searches):  # a dict cannot look up a list
         raise ValueError(
             f"`search` must be one of {', '.join(searches)}. "
             f"Received: {search!r}."
@@ -68,7 +68,7 @@ def generate(
     limit = model.longest_input(max_length)
     _check_lengths(lengths, limit, max_length)
     written = [""] * len(lengths)
-    if search == "sample":  # a text draws alike, whatever is beside it
+    if search == "sample":  # a text has its seed, whatever its batch
         seeds = checked_seeds(options.pop("seed", 0), len(lengths))
     for rows, length in batching.bucketed(lengths, batch_size, limit):
         size = min(batch_size, len(lengths))
@@ -249,7 +249,7 @@ def checked_inputs(model, batch, max_length):
 
     Raises:
         ValueError: As `batching.check_batch`; or a row has no token, is
-            padded at the left, or is too long.
+            padded on the left, or is too long.
     """
     if not isinstance(batch, Mapping):
         raise ValueError(
@@ -335,7 +335,7 @@ def _checked_max_length(max_length, config):
 
 
 def _checked_batch_size(batch_size):
-    """Returns how many texts are computed at a time; refuses none."""
+    """Returns how many texts are computed at a time, at least 1."""
     if not is_integer(batch_size) or batch_size < 1:
         raise ValueError(
             f"`batch_size` must be an integer >= 1. Received: {batch_size!r}."
@@ -344,7 +344,7 @@ def _checked_batch_size(batch_size):
 
 
 def _checked_end(model, end_token_id):
-    """Returns the end token, that of the config where there is none."""
+    """Returns the end token, by default that of the config."""
     if end_token_id is None:
         return model.config.eos_token_id
     size = model.config.output_size
@@ -357,10 +357,10 @@ def _checked_end(model, end_token_id):
 
 
 def _checked_sampling(model, temperature, top_k, top_p):
-    """Returns the three options as plain numbers, which a graph is kept by.
+    """Returns the three options as plain numbers, the key of a graph.
 
     Raises:
-        ValueError: Nothing could be drawn with one of them, or anything.
+        ValueError: An option is out of range.
     """
     if not 0 < as_number(temperature) < float("inf"):
         raise ValueError(
@@ -380,7 +380,7 @@ def _checked_sampling(model, temperature, top_k, top_p):
 
 
 def _checked_beams(model, beam_width, length_penalty):
-    """Returns both options as plain numbers, which a graph is kept by.
+    """Returns both options as plain numbers, the key of a graph.
 
     Raises:
         ValueError: There are not enough first tokens for the beam, or the

@@ -1,8 +1,8 @@
 """Incremental decoding: one token at a time, with a cache and without.
 
-Each class has `start`, which reads what is given, and `step`, which feeds one
-token a row and returns logits for the next. What lies between two steps is
-the history: it grows with every token. The rest stays as it was given.
+Each class has `start`, which reads a batch, and `step`, which feeds one token a
+row and returns logits for the next. From step to step goes the history, which
+grows with every token. The constants stay the same.
 
 Differences: none; the papers do not say how they decode.
 """
@@ -14,7 +14,7 @@ from bertbook.runtime import ops
 
 
 class CausalSteps:
-    """Goes on with prompts; keys and values of earlier tokens are kept.
+    """Continues prompts; keys and values of earlier tokens are kept.
 
     Args:
         model: A `CausalLM`.
@@ -28,13 +28,13 @@ class CausalSteps:
 
         Args:
             batch: `input_ids` and perhaps `attention_mask`, `(B, P)`: prompts,
-                padded at the right.
+                padded on the right.
             room: How many tokens will be fed.
 
         Returns:
-            What to feed first, the last token of every prompt, `(B,)`; the
-            slot where it belongs, P; the history, keys and values of every
-            layer; and what is given.
+            What to feed first, the last token of every prompt, `(B,)`; the slot
+            where it belongs, P; the history, keys and values of every layer;
+            and the constants, a dict.
         """
         token, visible, shift = read_prompts(batch, room)
         rows, length = ops.shape(batch["input_ids"])
@@ -79,7 +79,7 @@ class CausalSteps:
 
 
 class UncachedCausalSteps:
-    """Goes on with prompts, and reads all tokens again for each new one.
+    """Continues prompts, and reads all tokens again for each new one.
 
     Args:
         model: A `CausalLM`.
@@ -130,8 +130,8 @@ class Seq2SeqSteps:
 
         Returns:
             What to feed first, the start token, `(B,)`; the slot where it
-            belongs, 0; the history, keys and values of every layer; and what
-            is given.
+            belongs, 0; the history, keys and values of every layer; and the
+            constants, a dict.
         """
         encoded, _ = self.model.encode(batch)
         blocks = self.model.decoder_blocks

@@ -20,7 +20,7 @@ def make_prompts(texts, tokenizer, config):
         config: A `CausalLMConfig`.
 
     Returns:
-        `input_ids` and `attention_mask`, `(B, P)` int32, padded at the right.
+        `input_ids` and `attention_mask`, `(B, P)` int32, padded on the right.
 
     Raises:
         ValueError: There is no tokenizer, or `texts` holds something else.
@@ -42,7 +42,7 @@ def make_sources(texts, tokenizer):
         tokenizer: A `Tokenizer`.
 
     Returns:
-        `input_ids` and `attention_mask`, `(B, S)` int32, padded at the right.
+        `input_ids` and `attention_mask`, `(B, S)` int32, padded on the right.
 
     Raises:
         ValueError: `texts` holds something else, or a text without a piece.
@@ -65,8 +65,8 @@ def check_targets(arrays, config):
         config: A `Seq2SeqConfig`.
 
     Raises:
-        ValueError: As `batching.check_batch`, or their number is another than
-            that of the sources, or the mask of these has three axes.
+        ValueError: As `batching.check_batch`, there are more or fewer of them
+            than sources, or the mask of the sources has three axes.
         KeyError: There is no `decoder_input_ids`.
     """
     check_rank(arrays.get("attention_mask", arrays["input_ids"]))
@@ -98,7 +98,7 @@ def check_rank(mask):
     Targets look at the source too, so that it must hold for all.
 
     Raises:
-        ValueError: It has not two axes.
+        ValueError: It does not have two axes.
     """
     if mask.ndim != 2:
         raise ValueError(
@@ -125,7 +125,7 @@ def check_positions(positions, input_ids):
 
 
 def check_tokenizer(tokenizer, config, size):
-    """Refuses no tokenizer, and one whose texts end with another token.
+    """Refuses a missing tokenizer, and one with other special tokens.
 
     It may have fewer pieces than the model: a table may be padded.
 
@@ -160,19 +160,19 @@ def check_tokenizer(tokenizer, config, size):
 
 
 def read_prompts(batch, room):
-    """Returns where the tokens of prompts stand, and of what follows.
+    """Returns the slots of prompts, and of what follows them.
 
-    The last token of each prompt is fed once more, right behind the prompts,
-    so that all rows go on in the same slot. It is hidden where it stood.
+    The last token of each prompt is fed once more, right after the prompts,
+    so that all rows continue in the same slot. In its first slot it is hidden.
 
     Args:
         batch: `input_ids` and perhaps `attention_mask`, `(B, P)`: prompts,
-            padded at the right.
-        room: How many slots are behind the prompts.
+            padded on the right.
+        room: How many slots come after the prompts.
 
     Returns:
         The last token of each prompt, `(B,)`; which slots may be seen,
-        `(B, P + room)`; and what to add to a slot behind the prompts to get a
+        `(B, P + room)`; and what to add to a slot after the prompts to get a
         position, `(B,)`.
     """
     ids = ops.cast(batch["input_ids"], "int32")

@@ -125,7 +125,7 @@ class Beams(NamedTuple):
 
 
 class _Search(NamedTuple):
-    """Where a search stands: W texts a row that go on, and W that ended.
+    """The state of a search: W texts a row that go on, and W that ended.
 
     Attributes:
         number: How many tokens each has.

@@ -201,7 +201,7 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         return ops.matmul(hidden, ops.transpose(table))
 
     def steps(self, use_cache=True):
-        """Returns what writes targets, one token at a time."""
+        """Returns the steps that write targets, one token at a time."""
         return (Seq2SeqSteps if use_cache else UncachedSeq2SeqSteps)(self)
 
     def prompts(self, texts):

@@ -1,4 +1,4 @@
-"""Folders of models with a decoder: what every tensor is called, and back.
+"""Checkpoints of models with a decoder: tensor names, reading and writing.
 
 A causal model is stored as GPT-2 is, so that other libraries open it. Our names
 are the paths of our weights. GPT-2 stores a matrix as (in, out), as we do, and
@@ -85,7 +85,7 @@ def read_causal(name_or_dir):
         name_or_dir: A shipped name, a folder, or "hf://org/name".
 
     Returns:
-        A `Checkpoint`; query, key and value stand apart in it, as everywhere.
+        A `Checkpoint`, in which query, key and value are separate tensors.
 
     Raises:
         FileNotFoundError: There is no such folder, or a file is missing.

@@ -67,7 +67,7 @@ def _draw_levels(axes, levels, beside=False):
 
     Args:
         axes: Where to draw.
-        levels: Dict of names to heights; None is none.
+        levels: Dict of names to heights, or None.
         beside: Whether a name stands to the right of the axes, where nothing
             is drawn, and not on its line.
 
@@ -279,8 +279,8 @@ def _index(tokens, token):
         places = [i for i, text in enumerate(tokens) if text == token]
         if len(places) != 1:
             raise ValueError(
-                "`token` must be the index of a token, or a text that stands "
-                f"once in `tokens`. Received: {token!r}, which stands there "
+                "`token` must be the index of a token, or a text that occurs "
+                f"once in `tokens`. Received: {token!r}, which occurs "
                 f"{len(places)} times."
             )
         return places[0]

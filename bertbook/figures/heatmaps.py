@@ -51,7 +51,7 @@ def _limits(arrays, diverging=False):
 
 
 def name_ticks(axes, names, axis, room):
-    """Writes names along an axis, turned or thinned until they fit.
+    """Writes names along an axis, rotated or thinned until they fit.
 
     Args:
         axes: Where to write.
@@ -220,7 +220,7 @@ def heat_maps(panels, labels=None, title="", alt=None, columns=4):
         labels: Optional labels of rows and columns, the same in each panel.
         title: Line above the picture.
         alt: Alternative text; made from the values where it is None.
-        columns: How many panels stand in one row.
+        columns: How many panels go in one row.
 
     Returns:
         A `Picture`.

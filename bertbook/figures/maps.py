@@ -1,4 +1,4 @@
-"""Maps: where a part stands in BERT, and BERT in the Transformer.
+"""Maps: the place of a part in BERT, and of BERT in the Transformer.
 
 Numbers of blocks come from a config. Data flows down or to the right.
 

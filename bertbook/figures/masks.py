@@ -1,4 +1,4 @@
-"""Pictures of masked words: who attends to whom, what became of a token."""
+"""Pictures of masked words: attention masks, and the fate of each token."""
 
 import numpy as np
 

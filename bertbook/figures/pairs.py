@@ -1,4 +1,4 @@
-"""Pictures of pairs of texts: where they come from, how rows hold them."""
+"""Pictures of pairs of texts: how they are drawn, and packed into rows."""
 
 import numpy as np
 
@@ -42,8 +42,8 @@ def pair_spans(shard, spans, labels, alt=None):
         A `Picture`.
 
     Raises:
-        ValueError: `labels` are not as many as `spans`, or hold something
-            else than 0 and 1.
+        ValueError: `labels` are not as many as `spans`, or hold something other
+            than 0 and 1.
     """
     spans = checked(spans, "spans", 2, 4).astype(int)
     labels = _answers(labels, len(spans))

@@ -32,7 +32,7 @@ def gap_panels(gaps, floor, title="", alt=None, columns=3):
             alone makes.
         title: Line above the picture.
         alt: Alternative text; made from the values where it is None.
-        columns: How many panels stand in one row.
+        columns: How many panels go in one row.
 
     Returns:
         A `Picture`.

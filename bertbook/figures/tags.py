@@ -6,7 +6,7 @@ from bertbook.tasks.tags import STRATEGIES, TagWindow, speaking_tokens
 from bertbook.text.bio import split_tag
 
 KIND_COLORS = {
-    "": "muted",  # of O
+    "": "muted",  # the color of O
     "PER": "token",
     "ORG": "segment",
     "LOC": "position",

@@ -1,4 +1,4 @@
-"""Interactive views: touch a token and see its numbers.
+"""`AttentionViewer` and `SimilarityViewer`: touch a token, see its numbers.
 
 A view is one piece of HTML with its style and its script inside, from the files
 in `templates/`. It fetches nothing. The script puts the view in the place of a
@@ -18,10 +18,10 @@ import numpy as np
 from bertbook.figures.heatmaps import heat_map
 from bertbook.figures.style import COLORS
 
-MOST_TOKENS = 128  # on one side
+MOST_TOKENS = 128  # of one text
 MOST_WEIGHTS = 12 * 12 * 64 * 64  # as many keep a notebook below 1 MB
 MOST_LISTED = 4096  # more weights than this travel as bytes
-FINE_STEPS, COARSE_STEPS = 1000, 255  # in which 1.0 is divided
+FINE_STEPS, COARSE_STEPS = 1000, 255  # 1.0 is divided into so many
 SUM_TOLERANCE = 0.01  # rows in bfloat16 are off by less
 
 
@@ -242,7 +242,7 @@ class _View:
     """What the views share: the forms that a notebook may show.
 
     A view has its short form as `repr`, `colors` of values above and below 0,
-    `_data()`, which the script reads, and `picture`, a `figures.Picture` for
+    `_data()`, which the script reads, and `picture`, a `style.Picture` for
     where no script runs.
     """
 

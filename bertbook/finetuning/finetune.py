@@ -47,16 +47,16 @@ TASKS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningOptions:
-    """What most runs leave as it is.
+    """Options that most runs leave at their defaults.
 
     Attributes:
         warmup: Share of the steps on the way up.
         weight_decay: As in `make_optimizer`; `clip_norm` alike.
         frozen_layers: Lowest layers that are not trained, with the
             embeddings; -1 for the whole encoder. None trains everything.
-        layer_decay: What the learning rate is multiplied with from each layer
-            to the one below; 1 for one rate.
-        patience: Evaluations without a better one before a run stops. None
+        layer_decay: Factor of the learning rate from each layer to the one
+            below; 1 for one rate.
+        patience: Evaluations without improvement before a run stops. None
             never stops early.
         evaluation_steps: Steps between evaluations on dev; None means once an
             epoch.
@@ -209,7 +209,7 @@ def evaluate(model, data, max_length=None, batch_size=32, stride=None):
         labels their mean) and `matthews`; several labels: `exact_match`,
         `precision`, `recall`, `f1`; a number: `pearson`, `spearman`,
         `mean_squared_error`; a choice: `accuracy`; questions: `exact_match`
-        and `f1`, also apart for those with and without an answer; tags:
+        and `f1`, also separately for those with and without an answer; tags:
         `precision`, `recall` and `f1` of entities, `word_accuracy`.
 
     Raises:
@@ -238,7 +238,7 @@ def take_labels(model, train):
         return
     if len(names) != model.num_labels:
         advice = f"`num_labels={len(names)}`"
-        if len(names) == 1:  # that would be a regression
+        if len(names) == 1:  # `num_labels=1` is a regression
             advice = "`id2label`, which names the labels that are not here too"
         raise ValueError(
             f"`num_labels` must be that of the data, {len(names)}: "

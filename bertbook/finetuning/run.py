@@ -1,4 +1,4 @@
-"""A fine-tuning run: its batches, its best weights, and what is kept.
+"""A fine-tuning run: its batches, its best weights and its checkpoints.
 
 Differences: the best weights on dev are kept, where the paper keeps the last.
 """
@@ -68,7 +68,7 @@ class Judge:
 
 
 class Run:
-    """One run: its batches, its best weights, and what is kept of it."""
+    """One run: its batches, its best weights and its checkpoints."""
 
     def __init__(self, model, task, judge, record, options, out):
         self.model = model
@@ -182,7 +182,7 @@ class Run:
         self.folder.save(row["step"], self.model, state)
 
     def _resume(self):
-        """Returns the steps that are done, and takes up what was kept."""
+        """Returns the steps that are done, and restores what was saved."""
         progress = None
         if self.folder is not None:
             progress = self.folder.resume(self.model)
@@ -193,7 +193,7 @@ class Run:
         return done
 
     def finished(self):
-        """Takes a finished run up, and returns its history."""
+        """Loads a finished run, and returns its history."""
         done = type(self.model).from_pretrained(self.folder.path)
         self.model.set_weights(done.get_weights())
         self.model.config = done.config
@@ -253,8 +253,8 @@ def freeze(model, count):
     """Keeps the lowest layers from being trained.
 
     Returns:
-        Every layer that it may have touched and whether it was trained
-        before, a layer ahead of its parts.
+        Every layer that it may have changed and whether it was trainable, each
+        layer before its parts.
 
     Raises:
         ValueError: `count` is not a number of layers of the model.
@@ -277,7 +277,7 @@ def freeze(model, count):
 
 
 def _reseed(model, seed):
-    """Sets the random generators of a model, so that a seed means a run."""
+    """Sets the random generators of a model, so that a run can be repeated."""
     random = np.random.default_rng(seed)
     for variable in model.non_trainable_variables:
         if variable.path.endswith("seed_generator_state"):
@@ -287,7 +287,7 @@ def _reseed(model, seed):
 
 @contextlib.contextmanager
 def unchanged_by_errors(model):
-    """Puts a model back as it was where what is done with it fails."""
+    """Restores a model where the body of the `with` statement fails."""
     config, weights = model.config, model.get_weights()
     try:
         yield
@@ -307,8 +307,8 @@ def nothing_is_kept(folder):
 def hash_of_start(model, path):
     """Returns a hash of the weights that a run starts from.
 
-    What was drawn does not count: it is drawn anew in each process, and a
-    checkpoint holds it. The model that a finished run has trained may be
+    Weights that were drawn do not count: each process draws others, and a
+    checkpoint holds them. The model that a finished run has trained may be
     given to the same call again; it has the hash that is recorded.
 
     Args:

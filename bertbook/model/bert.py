@@ -1,4 +1,4 @@
-"""BERT with a head: one short class for each thing that it can do.
+"""BERT with a head: a class for pre-training and one for each task.
 
 Differences: none in the values; the names are those of Hugging Face. The
 masked-word head shares the token table, and is computed for the hidden tokens

@@ -42,7 +42,7 @@ def sinusoids(length, width):
 class SinusoidalPositions(keras.layers.Layer):
     """Adds the sinusoid of its position to every vector; nothing is learned.
 
-    It is `sinusoids`, computed for whatever length comes.
+    It is `sinusoids`, computed for any length.
     """
 
     def call(self, vectors, position_ids=None):
@@ -68,7 +68,7 @@ class SinusoidalPositions(keras.layers.Layer):
 
 
 class ScaledEmbeddings(keras.layers.Layer):
-    """Turns ids into vectors: sqrt(D) times a row of the table, plus a wave.
+    """Turns ids into vectors: sqrt(D) times a table row, plus a sinusoid.
 
     Source: Vaswani et al. (2017), sections 3.4, 3.5 and 5.4.
 

@@ -102,7 +102,7 @@ class EncoderBlock(keras.layers.Layer):
         )
         if return_weights:
             gathered, weights = gathered
-        if positions is not None:  # what follows takes each token by itself
+        if positions is not None:  # what follows treats each token by itself
             hidden = gather_tokens(hidden, positions)  # (B, M, D)
             gathered = gather_tokens(gathered, positions)
         gathered = self.dropout(gathered, training=training)
@@ -123,12 +123,12 @@ class BertEncoder(Pretrained, keras.Model):
         config: A `BertConfig`.
         attention: "auto", "einsum", "fused" or "islands"; `attention_path`
             tells which one runs.
-        pooler: Whether there is a pooler; models that predict tokens do
-            without.
+        pooler: Whether there is a pooler; models that predict tokens have none.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
 
     Raises:
-        ValueError: `config` is something else, or `attention` cannot run here.
+        ValueError: `config` is not a `BertConfig`, or `attention` cannot run
+            here.
     """
 
     architecture = "BertModel"

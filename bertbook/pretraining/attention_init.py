@@ -5,18 +5,18 @@ beside them. `teach_to_find` is a short lesson with which a head finds a piece
 again in the other text: a model that has read little has no head that compares
 two texts piece by piece, and a few thousand labeled pairs do not give it one.
 The lesson trains the queries and keys of one head of the first layer on pairs
-of texts without labels: the right place to look at is known. `mark_finds` lets
-that head say aloud where it found something. The result is a plain BERT, and
-every weight can be trained on.
+of texts without labels: the right place to look at is known. `mark_finds` makes
+that head mark what it found. The result is a plain BERT, and every weight can
+be trained on.
 
-Differences: the paper draws all initial weights at random, and its model has
-to find out by itself that neighbors matter, which takes a small model millions
-of tokens. To start attention from a structure is the idea of Trockman and
-Kolter (2023), "Mimetic Initialization of Self-Attention Layers"; here the
-structure is the turn that moves sinusoids by some positions, from Vaswani et
-al. (2017), section 3.5. The paper's model has learned heads that compare from
-far more text. A mark at words that the question and the passage share is a
-feature of the reader of Chen et al. (2017).
+Differences: the paper draws all initial weights at random, and its model has to
+find out by itself that neighbors matter, which takes a small model millions of
+tokens. To start attention from a structure is the idea of Trockman and Kolter
+(2023), "Mimetic Initialization of Self-Attention Layers"; here the structure is
+the rotation that moves sinusoids by some positions, from Vaswani et al. (2017),
+section 3.5. The paper's model has learned heads that compare from far more
+text. A mark at words that the question and the passage share is a feature of
+the reader of Chen et al. (2017).
 """
 
 import numpy as np
@@ -164,7 +164,7 @@ def teach_to_find(
         segments: 0 for the first text and 1 for the second, `(R, S)`.
         head: Which head.
         steps: Updates by Adam, of 32 rows each.
-        learning_rate: That of the first update; it falls to 0 in a line.
+        learning_rate: That of the first update; it falls linearly to 0.
         seed: Seed of the matrices, and of the order of the rows.
 
     Returns:
@@ -197,7 +197,7 @@ def teach_to_find(
 
 
 def find_repeats(ids, segments, tokenizer):
-    """Finds where the pieces of each text stand in the other one.
+    """Finds where the pieces of each text occur in the other one.
 
     Args:
         ids: Integer array of shape `(B, S)`; segments alike.
@@ -205,9 +205,9 @@ def find_repeats(ids, segments, tokenizer):
         tokenizer: Says which pieces are special.
 
     Returns:
-        Two boolean arrays `(B, S, S)`: where the same piece stands in the
-        other text, or that text's [SEP] where it does not; and where there is
-        no padding. Rows of padding have nothing right.
+        Two boolean arrays `(B, S, S)`: where the same piece occurs in the other
+        text, or that text's [SEP] where it does not; and where there is no
+        padding. Rows of padding are all False.
     """
     special = [tokenizer.cls_token_id, tokenizer.sep_token_id]
     real = ids != tokenizer.pad_token_id
@@ -291,7 +291,7 @@ def read_off(vectors, numbers):
 
 
 def _missed_attention(answers, scores):
-    """Returns the surprise that attention is on right places, on average."""
+    """Returns the mean negative logarithm of attention on right places."""
     right, allowed = answers[..., 0] > 0, answers[..., 1] > 0
     scores = ops.where(allowed, scores, -1e9)
     on_right = ops.logsumexp(ops.where(right, scores, -1e9), axis=-1)

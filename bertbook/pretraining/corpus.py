@@ -126,7 +126,7 @@ def prepare(
     Raises:
         FileNotFoundError: A path is not a file.
         ValueError: There is no text, a file is not UTF-8, an option is out of
-            range, or `folder` holds the shards of something else.
+            range, or `folder` holds the shards of another corpus.
     """
     paths = _check_paths(paths)
     _check_options(held_out, shard_tokens)
@@ -248,8 +248,8 @@ def _mix(documents, held_out, seed, shard_tokens):
     """Yields the part and the shard of documents in mixed order.
 
     A document goes to either part by chance, then into a pool from which
-    shards are drawn: what was read long apart can meet. Two documents at least
-    stay behind, so that no shard must do with one, of which no pair is made.
+    shards are drawn: documents from far apart can meet. Two documents at least
+    stay in the pool, so that no shard holds a single one, which gives no pair.
     """
     rng = np.random.default_rng(seed)
     pools: dict[str, list[_Encoded]] = {"train": [], "held_out": []}
@@ -274,7 +274,7 @@ def _mix(documents, held_out, seed, shard_tokens):
 
 
 def _move_singles(pools, held, rng) -> None:
-    """Gives a part of a single document one more, or its own away."""
+    """Moves a document where a part holds a single one."""
     for part, other_part in ("train", "held_out"), ("held_out", "train"):
         if len(pools[part]) != 1 or not pools[other_part]:
             continue
@@ -307,7 +307,7 @@ def _draw(pool: list[_Encoded], rng: Any, size: int, spared: int) -> Shard:
 
 
 def _open(folder, settings) -> Corpus:
-    """Returns the corpus of a folder, if it is the one that is wanted."""
+    """Returns the corpus of a folder, if it has the same settings."""
     record = read_json(folder / RECORD)
     for key, value in settings.items():
         if record.get(key) != value:
@@ -320,7 +320,7 @@ def _open(folder, settings) -> Corpus:
 
 
 def _check_paths(paths) -> list[Path]:
-    """Returns the paths of files that are there."""
+    """Returns the paths as a list; refuses missing files."""
     if isinstance(paths, str | Path):
         raise ValueError(
             f"`paths` must be a list of files. Received: {str(paths)!r}."

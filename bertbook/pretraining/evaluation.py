@@ -89,7 +89,7 @@ def score_pretraining(model, examples, batch_size=64):
     for task, name in (("masked_lm", "mlm"), ("next_sentence", "nsp")):
         slots = examples[f"{task}_weights"].sum()
         if slots:
-            mean = logs[f"{name}_logits_loss"]  # of the sums of all batches
+            mean = logs[f"{name}_logits_loss"]  # over batches, of their sums
             scores[f"{name}_loss"] = float(mean * len(starts) / slots)
             scores[f"{name}_accuracy"] = float(logs[f"{name}_logits_accuracy"])
     return scores
@@ -117,7 +117,7 @@ def bits_per_character(nats, examples, tokenizer):
 
 
 def count_unigrams(corpus, vocab_size):
-    """Returns how often each piece stands in the training documents, `(V,)`."""
+    """Returns how often each piece occurs in the training documents, `(V,)`."""
     counts = np.zeros(vocab_size, "int64")
     for path in corpus.shards():
         counts += np.bincount(read_shard(path).tokens, minlength=vocab_size)
@@ -163,7 +163,8 @@ def count_bigrams(corpus, vocab_size):
         shard = read_shard(path)
         tokens = shard.tokens.astype("int64")
         pairs = tokens[:-1] * vocab_size + tokens[1:]
-        ends = shard.sentences[shard.documents[1:-1]] - 1  # of documents
+        # No pair begins with the last token of a document.
+        ends = shard.sentences[shard.documents[1:-1]] - 1
         pairs = np.delete(pairs, ends)
         new_keys, new_counts = np.unique(pairs, return_counts=True)
         keys, inverse = np.unique(

@@ -1,8 +1,8 @@
 """Pre-training examples: pairs of texts, and plain runs of text.
 
 Differences: whether an example is short is drawn for each, where Google's
-code draws once a document; masks are drawn anew every epoch, where Google's
-were written to disk.
+code draws once a document; masks are drawn again every epoch, where
+Google's were written to disk.
 """
 
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ class ExampleSettings:
 
     Attributes:
         max_length: S, [CLS] and [SEP] counted.
-        next_sentence: Whether examples are pairs; without, each is one run of
+        next_sentence: Whether examples are pairs; if not, each is one run of
             text from one document.
         short_share: How many pairs in a hundred, as a share, are shorter than
             `max_length` on purpose.
         masking: Which tokens are hidden.
-        dynamic: Whether every epoch draws its own pairs and masks; without,
-            all see those of the first.
+        dynamic: Whether every epoch draws its own pairs and masks; if not, all
+            have those of the first.
 
     Raises:
         ValueError: `max_length` leaves no room, or a share is outside [0, 1].
@@ -68,9 +68,10 @@ def make_examples(
 
     Returns:
         A batch of n rows: `input_ids` with tokens hidden, `token_type_ids`,
-        `attention_mask`, each `(n, S)`; `masked_lm_positions`,
-        `masked_lm_ids`, `masked_lm_weights`, each `(n, M)`; and for pairs
-        `next_sentence_labels`, `(n,)`, 0 where the second text goes on.
+        `attention_mask`, each `(n, S)`; `masked_lm_positions`, `masked_lm_ids`,
+        `masked_lm_weights`, each `(n, M)`; and for pairs
+        `next_sentence_labels`, `(n,)`, 0 (IsNext) where the second text follows
+        the first.
 
     Raises:
         ValueError: Pairs are asked for and the shard holds one document.
@@ -92,7 +93,7 @@ def make_examples(
 def draw_pairs(
     shard: Shard, settings: ExampleSettings, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cuts every document into pairs of texts; half get a stranger.
+    """Cuts every document into pairs of texts; half are NotNext.
 
     Sentences are taken until they fill the row, and cut into two texts at a
     random sentence. For half of the pairs, and always where there is one
@@ -243,7 +244,7 @@ def assemble(
 
 
 def describe(examples: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Counts what a book or a test wants to know of examples.
+    """Returns statistics of examples.
 
     Returns:
         `examples`; `mean_length`; `masked_share`, of all real tokens; and for

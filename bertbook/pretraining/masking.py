@@ -28,11 +28,11 @@ class Masking:
         ValueError: A share is outside [0, 1], or `unit` is unknown.
     """
 
-    rate: float = 0.15  # of all tokens, [CLS] and [SEP] counted
-    mask_share: float = 0.8  # of the chosen ones
-    random_share: float = 0.1
+    rate: float = 0.15  # share of all tokens, [CLS] and [SEP] counted
+    mask_share: float = 0.8  # share of the chosen tokens
+    random_share: float = 0.1  # share of the chosen tokens
     unit: str = "token"  # "word" hides whole words, "span" some in a row
-    words_a_span: float = 3.8  # on average
+    words_a_span: float = 3.8  # mean length of a span
 
     def __post_init__(self) -> None:
         for name in ("rate", "mask_share", "random_share"):
@@ -64,13 +64,13 @@ class Masking:
 
 
 class Pieces(NamedTuple):
-    """What masking must know of a vocabulary.
+    """Facts of a vocabulary that masking needs.
 
     Attributes:
         pad: Id of [PAD]; `cls`, `sep` and `mask` alike.
         ordinary: Ids of the pieces that may be hidden or put in, `(n,)`.
         special: For each id whether it is a special token, `(V,)`.
-        continues: For each id whether it goes on with a word, `(V,)`.
+        continues: For each id whether it continues a word, `(V,)`.
     """
 
     pad: int
@@ -110,11 +110,11 @@ def mask_rows(
         input_ids: Ids with [CLS], [SEP] and [PAD] in place, `(B, S)`.
         pieces: The facts of the vocabulary.
         masking: How many tokens, which, and what replaces them.
-        rng: Where chance comes from.
+        rng: NumPy random generator.
 
     Returns:
         `input_ids` with some replaced, `(B, S)`; `masked_lm_positions`,
-        `masked_lm_ids` (what stood there) and `masked_lm_weights` (1 for a
+        `masked_lm_ids` (the hidden ids) and `masked_lm_weights` (1 for a
         slot in use), each `(B, M)`, slots in the order of the text.
     """
     starts = draw_unit_starts(input_ids, pieces, masking, rng)
@@ -162,7 +162,7 @@ def choose_units(
         candidates: True where a token may be chosen, `(B, S)`; the same
             throughout a unit.
         budgets: Most tokens to choose of each row, `(B,)`.
-        rng: Where chance comes from.
+        rng: NumPy random generator.
 
     Returns:
         `(B, S)`, True where a token is chosen.
@@ -172,7 +172,7 @@ def choose_units(
     flat = (np.arange(rows)[:, None] * length + units)[candidates]
     sizes = np.bincount(flat, minlength=rows * length).reshape(rows, length)
     order = np.argsort(rng.random(starts.shape), axis=1)
-    sizes = np.take_along_axis(sizes, order, axis=1)  # in the order of chance
+    sizes = np.take_along_axis(sizes, order, axis=1)  # in random order
     chosen = np.zeros(starts.shape, bool)
     while True:
         left = budgets - (sizes * chosen).sum(axis=1)
@@ -180,7 +180,7 @@ def choose_units(
         if not fits.any():
             break
         used = np.cumsum(sizes * fits, axis=1)
-        chosen |= fits & (used <= left[:, None])  # the first at least
+        chosen |= fits & (used <= left[:, None])  # at least one more unit
     by_unit = np.empty_like(chosen)
     np.put_along_axis(by_unit, order, chosen, axis=1)
     return np.take_along_axis(by_unit, units, axis=1) & candidates

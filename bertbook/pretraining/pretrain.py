@@ -1,6 +1,6 @@
 """`pretrain`: from text files to a folder that holds a model.
 
-Differences: the rows of an epoch are drawn anew; the rest of what differs is
+Differences: the rows of every epoch are drawn again; what else differs is
 said in `examples`, `masking` and `optimizers`.
 """
 
@@ -51,7 +51,7 @@ LOGS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingRecipe:
-    """What decides how a run goes, beside the data and the model.
+    """The hyperparameters of a run.
 
     The defaults suit a small model and a small corpus; the paper trains with
     256 rows, a peak of 1e-4 and 10,000 steps of warm-up.
@@ -107,7 +107,7 @@ class PretrainingRecipe:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reporting:
-    """How often a run says something; nothing here changes the result.
+    """How often a run logs, evaluates and saves; none changes the result.
 
     Attributes:
         log_steps: Steps a row of log.csv; whatever else is due adds one.
@@ -147,7 +147,7 @@ def pretrain(
     reporting=None,
     evaluate=None,
 ):
-    """Pre-trains a BERT and leaves it in a folder; goes on where it stopped.
+    """Pre-trains a BERT and saves it in a folder; resumes where it stopped.
 
     The same call again resumes, and once finished changes nothing. It may be
     killed at any moment: the result is the same, byte for byte.
@@ -164,7 +164,7 @@ def pretrain(
         tokenizer: A `Tokenizer`, a shipped name or a folder.
         examples: An `ExampleSettings`; None means the paper's.
         held_out: Share of the documents that are only evaluated on.
-        workers: Processes that make examples ahead.
+        workers: Processes that make examples in advance.
         data_parallel: Whether all devices share each batch; JAX only.
         reporting: A `Reporting`.
         evaluate: A function of the model that returns a dict of numbers for
@@ -175,8 +175,8 @@ def pretrain(
 
     Raises:
         FileNotFoundError: A text file is missing.
-        ValueError: `out` holds a run with other settings, the corpus is
-            empty or no UTF-8, or the loss is not finite.
+        ValueError: `out` holds a run with other settings, the corpus is empty
+            or not UTF-8, or the loss is not finite.
         OSError: A checkpoint cannot be written.
     """
     out = Path(out)
@@ -245,13 +245,13 @@ def choose_config(model, tokenizer, examples):
 
 
 def settle_dtype(recipe, path, verbose=True):
-    """Returns a recipe that names its numbers, where its `dtype` is "auto".
+    """Returns a recipe with a definite `dtype`, where it was "auto".
 
-    A run that was begun on another machine keeps the numbers it has.
+    A run that was begun on another machine keeps its dtype.
 
     Args:
         recipe: A `PretrainingRecipe`.
-        path: The record of the run, which may be there already.
+        path: The record of the run, which may exist already.
         verbose: Whether to print what it is, and why.
     """
     if recipe.dtype != "auto":
@@ -336,7 +336,7 @@ def _build_losses(model):
 
 @contextlib.contextmanager
 def _shared_devices(data_parallel):
-    """Lets Keras split every batch over all devices, and gives their number.
+    """Lets Keras split every batch over all devices, and yields their number.
 
     Raises:
         ValueError: The backend is TensorFlow, where Keras cannot.

@@ -23,7 +23,7 @@ from bertbook.pretraining.masking import Pieces
 
 
 class Position(NamedTuple):
-    """Where a stream stands: the next row that it would give."""
+    """The position of a stream: its next row."""
 
     epoch: int = 0
     shard: int = 0  # place in the order of this epoch
@@ -50,8 +50,8 @@ class ExampleStream:
         pieces: The facts of the vocabulary; `Pieces.of(tokenizer)`.
         settings: What an example looks like.
         seed: Seed of pairs, masks and order.
-        workers: Processes that make examples ahead; 0 makes them here, when
-            they are needed.
+        workers: Processes that make examples in advance; 0 makes them in this
+            process, when they are needed.
         part: "train" or "held_out".
 
     Raises:
@@ -91,7 +91,7 @@ class ExampleStream:
     def batches(
         self, batch_size: int, start: Position = BEGINNING
     ) -> Iterator[tuple[dict[str, np.ndarray], Position]]:
-        """Yields batches of `batch_size` rows without end.
+        """Yields batches of `batch_size` rows, endlessly.
 
         Args:
             batch_size: B. A batch may hold rows of two epochs.
@@ -132,7 +132,7 @@ class ExampleStream:
             count += rows - row
 
     def _shards(self, start: Position):
-        """Yields positions and examples of shards without end."""
+        """Yields positions and examples of shards, endlessly."""
         tasks = self._tasks(start)
         if not self.workers:
             for position, task in tasks:
@@ -151,7 +151,7 @@ class ExampleStream:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _tasks(self, start: Position) -> Iterator[tuple[Position, Task]]:
-        """Yields what there is to do, from a position on, without end."""
+        """Yields the tasks of the workers from a position on, endlessly."""
         epoch, first = start.epoch, start.shard
         while True:
             count = len(self.paths) if epoch == 0 else self.repeated

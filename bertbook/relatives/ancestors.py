@@ -1,4 +1,4 @@
-"""BERT and those before it at one size: built, taught and read in one way.
+"""LSTM, ELMo, ULMFiT, GPT and BERT at one size, trained and read alike.
 
 Differences: the papers differ in size, text and length of training, so that
 their scores cannot tell what a design is worth. Here all of that is equal, and
@@ -163,7 +163,7 @@ def lesson(guesses, rows, pieces, rng=None):
         guesses: `NEXT`, `BOTH` or `MASKED`.
         rows: Ids, `(B, S)`.
         pieces: The facts of the vocabulary.
-        rng: Where chance comes from; masks need it.
+        rng: NumPy random generator; masks need it.
 
     Returns:
         What `fit` takes: a batch, what is right, and the weight of each
@@ -196,7 +196,7 @@ def lesson(guesses, rows, pieces, rng=None):
 
 
 def lessons(guesses, rows, pieces, batch_size=16, seed=0):
-    """Yields lessons without end, the rows in a new order each time around.
+    """Yields lessons endlessly, the rows in a new order each time around.
 
     Raises:
         ValueError: There are fewer rows than `batch_size`.
@@ -240,7 +240,7 @@ def train_for(model, batches, seconds, peak, clock=time.process_time):
 
     Args:
         model: A compiled model.
-        batches: Yields what `lesson` returns, without end.
+        batches: Yields what `lesson` returns, endlessly.
         seconds: How long.
         peak: The highest learning rate.
         clock: Tells the time in seconds: that of this process, which stands
@@ -374,7 +374,7 @@ def pool(vectors, attention_mask, pooling):
     Args:
         vectors: Float tensor of shape `(B, S, D)`.
         attention_mask: Integer tensor of shape `(B, S)`, 1 for real tokens,
-            padding at the right.
+            padding on the right.
         pooling: "first", "last", "mean" or "concat".
 
     Returns:

@@ -1,6 +1,6 @@
 """BioBERT and ClinicalBERT: a general model trained on a domain.
 
-Differences: BioBERT goes on with both tasks of pre-training, and for hundreds
+Differences: BioBERT continues both tasks of pre-training, and for hundreds
 of thousands of steps; here it is masked words alone, and as many steps as the
 recipe says.
 """

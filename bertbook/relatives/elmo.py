@@ -22,8 +22,8 @@ class LSTMConfig:
     """
 
     vocab_size: int  # V
-    hidden_size: int = 128  # D, of a token and of the last layer
-    widths: tuple[int, ...] = (256, 128)  # of each layer's state
+    hidden_size: int = 128  # D, width of a token and of the last layer
+    widths: tuple[int, ...] = (256, 128)  # width of each layer's state
     hidden_dropout_prob: float = 0.0
     initializer_range: float = 0.05
 

@@ -48,7 +48,7 @@ def join_phrases(
     starts: np.ndarray,
     phrases: Iterable[Sequence[int]],
 ) -> np.ndarray:
-    """Makes one unit of every phrase that stands in a row.
+    """Makes one unit of every phrase that a row holds.
 
     Source: Sun et al. (2019), section 3.2.
 
@@ -99,7 +99,7 @@ def mask_phrases(
         input_ids: Ids with [CLS], [SEP] and [PAD] in place, `(B, S)`.
         pieces: The facts of the vocabulary.
         phrases: What `phrase_ids` gives.
-        rng: Where chance comes from.
+        rng: NumPy random generator.
         masking: How many tokens, and what replaces them.
 
     Returns:

@@ -98,7 +98,7 @@ def write_multiple_choice(
 
 
 def _write(parts: Sequence[str], marks: Marks) -> str:
-    """Joins parts with marks before, between and behind."""
+    """Joins parts with marks before, between and after them."""
     between = f" {marks.delimiter} ".join(parts)
     return f"{marks.start} {between} {marks.extract}"
 

@@ -1,4 +1,4 @@
-"""Made-up tasks that ask for one ability each, and what a vector depends on."""
+"""Probes: synthetic tasks for one ability each, and `dependency_matrix`."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,7 +19,7 @@ def draw_palindromes(
         rows: B.
         length: S, even.
         letters: How many letters there are.
-        rng: Where chance comes from.
+        rng: NumPy random generator.
 
     Returns:
         Ids with `HIDDEN` in one place, `(B, S)`; that place, `(B,)`; and the
@@ -50,7 +50,7 @@ def draw_recall(
         distance: From the first letter to the question; all between are other
             letters, drawn at random.
         letters: How many letters there are.
-        rng: Where chance comes from.
+        rng: NumPy random generator.
 
     Returns:
         Ids that end in `ASKED`, `(B, distance + 1)`, and the first of each

@@ -1,4 +1,4 @@
-"""TransBERT: trainings in a row, each from the weights of the one before.
+"""TransBERT: stages of training, each from the weights of the one before.
 
 Differences: the paper's second stage is one of three tasks, with many more
 rows than ship here.

@@ -11,7 +11,7 @@ import numpy as np
 from bertbook.runtime import keras, may_compile, ops
 from bertbook.training.optimizers import AdamW, check_peak
 
-FACTOR = 2.6  # from each layer to the one below
+FACTOR = 2.6  # by it the rate falls from each layer to the one below
 FROZEN = -1.0
 
 

@@ -27,7 +27,7 @@ def add_tokens(tokenizer, tokens):
             after the last.
 
     Raises:
-        ValueError: There is none, one is known already or stands twice.
+        ValueError: There is none, one is already known or occurs twice.
     """
     tokens = [tokens] if isinstance(tokens, str) else list(tokens)
     known = [token for token in tokens if token in tokenizer.ids]

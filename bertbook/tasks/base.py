@@ -1,4 +1,4 @@
-"""What all tasks share: settings, texts to rows, checks.
+"""Settings, rows and checks that all tasks share.
 
 Differences: none from Devlin et al. (2019), section 4 and 5.3, beside those
 that `windows`, `spans` and `tags` name.
@@ -27,7 +27,7 @@ class Settings:
         strategy: Which pieces of a word get its tag: "first", "last", "all";
             None means as the model was trained, else "first".
         max_answer_length: Most pieces of an answer.
-        n_best: Answers that probabilities are shared among.
+        n_best: Answers among which probability is shared.
     """
 
     max_length: int | None = None
@@ -54,7 +54,7 @@ def check_columns(
     """Returns the columns that a task reads, as lists of one length.
 
     Raises:
-        KeyError: A column is missing; those that are there are named.
+        KeyError: A column is missing; the error names those there are.
         ValueError: The data are no dict, hold no row, or columns differ in
             length; or one is no list.
     """
@@ -89,7 +89,7 @@ def check_columns(
 
 
 def labeled(data, name):
-    """Returns the column that holds what is right.
+    """Returns the column of labels.
 
     Raises:
         KeyError: It is missing.

@@ -59,7 +59,7 @@ def choose_labels(
                 f"Received: {num_labels} and {len(id2label)} names."
             )
         for name in ("problem_type", "label2id"):
-            extra.pop(name, None)  # of the head that was there
+            extra.pop(name, None)  # these describe the old head
         config = config.replace(id2label=None)
     return config.replace(extra=extra), num_labels
 
@@ -68,7 +68,8 @@ def choose_problem(problem_type: str | None, num_labels: int) -> str:
     """Returns what the logits mean: a number, one label, or several.
 
     Raises:
-        ValueError: `problem_type` is unknown, or regression has not one label.
+        ValueError: `problem_type` is unknown, or a regression has more than one
+            label.
     """
     if problem_type is None:
         return REGRESSION if num_labels == 1 else ONE_LABEL
@@ -105,7 +106,7 @@ def names_of(column: Iterable[Any]) -> list[str] | None:
 def names_of_tags(column: Iterable[Sequence[str]]) -> list[str]:
     """Returns B- and I- for every type that occurs in tags, and O.
 
-    A type of which the data know only a B- gets its I- too.
+    A type that occurs with B- alone gets its I- too.
 
     Raises:
         ValueError: A tag is not BIO, or a row is no list; it is named.
@@ -145,7 +146,7 @@ def number_labels(
         regression `(R, 1)` float32.
 
     Raises:
-        ValueError: A label is out of range or of the wrong kind, or stands
+        ValueError: A label is out of range or of the wrong kind, or occurs
             twice in a row; the row is named.
     """
     if problem == REGRESSION:

@@ -17,7 +17,7 @@ import numpy as np
 
 from bertbook.text.bio import find_entities
 
-STRINGS = "OSU"  # the kinds of NumPy that hold them
+STRINGS = "OSU"  # the kinds of NumPy dtypes that hold strings
 
 
 # One label a row.
@@ -80,7 +80,7 @@ def f1(
 
 
 def matthews(labels: Sequence, predictions: Sequence) -> float:
-    """Returns the correlation of Matthews; 0 where either is constant.
+    """Returns Matthews's correlation; 0 where either is constant.
 
     Source: Matthews (1975); the metric of CoLA.
 
@@ -141,7 +141,7 @@ def entity_f1(
     Args:
         tags: BIO tags of each word of each sentence.
         predictions: The same, predicted.
-        strict: Whether an I- that goes on with nothing belongs to no entity;
+        strict: Whether an I- that continues nothing belongs to no entity;
             by `conlleval` it begins one.
 
     Returns:
@@ -333,7 +333,7 @@ def score_questions(
 
     Raises:
         ValueError: There is no question, one has no prediction, an id is not
-            among them or there twice, or version 1 has one without an answer.
+            among them or occurs twice, or version 1 has one without an answer.
     """
     if version not in VERSIONS:
         raise ValueError(f"`version` must be 1 or 2. Received: {version!r}.")
@@ -357,7 +357,7 @@ def squad(
 
     Args:
         questions: As in `score_questions`.
-        predictions: As there.
+        predictions: As in `score_questions`.
         version: 1 or 2.
 
     Returns:

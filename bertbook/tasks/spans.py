@@ -3,7 +3,7 @@
 Differences: Google's code pairs the best starts with the best ends, and takes
 a start only from the window where it has the most context. We score every
 legal pair, and take a span from any window that holds it
-(`most_context_only` for theirs).
+(`most_context_only` does as Google's code).
 """
 
 from collections.abc import Sequence
@@ -48,8 +48,8 @@ def align_answer(
         text: The answer.
 
     Raises:
-        ValueError: `answer_start` does not point at the answer, or no piece
-            is left of the answer.
+        ValueError: `answer_start` does not point at the answer, or the answer
+            has no piece.
     """
     check_text(text, "text")
     substring = None
@@ -105,8 +105,9 @@ def best_spans(
 ) -> list[tuple[float, int, int]]:
     """Returns the legal spans with the largest sum of both logits.
 
-    Legal is a start that is not behind its end, and at most
-    `max_answer_length` pieces. Of equal spans the earlier, then the shorter.
+    A span is legal where its start is not after its end and it has at most
+    `max_answer_length` pieces. Of equal spans the earlier comes first, then the
+    shorter.
 
     Source: Devlin et al. (2019), section 4.2: the score of a span is S.T_i +
     E.T_j for j >= i.
@@ -122,7 +123,7 @@ def best_spans(
         Score, first and last place of each span, the best first.
 
     Raises:
-        ValueError: The logits are no two vectors of one length, not finite,
+        ValueError: The logits are not two finite vectors of one length,
             or a limit is below 1.
     """
     start, end = np.asarray(start_logits, float), np.asarray(end_logits, float)

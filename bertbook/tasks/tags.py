@@ -1,7 +1,7 @@
-"""Tags of words on tokens: alignment, long sentences, and the way back.
+"""Tags of words on tokens: alignment, windows of sentences, decoding.
 
 Differences: the paper tags the first piece of a word; here also the last, or
-all. A word of which the tokenizer leaves nothing stands as [UNK], so that every
+all. A word that the tokenizer would drop becomes [UNK], so that every
 word has a piece and a tag. A long sentence goes into windows that overlap,
 where Google's code cuts it.
 """
@@ -91,9 +91,8 @@ def window_words(
     for number, (first, last) in enumerate(bounds):
         ids = [i for word in pieces[first:last] for i in word]
         words_of = np.repeat(range(first, last), sizes[first:last])
-        owned_words = np.flatnonzero(
-            owners == number
-        ).tolist()  # in a row, or none
+        # These are consecutive, or there are none.
+        owned_words = np.flatnonzero(owners == number).tolist()
         windows.append(
             TagWindow(
                 [tokenizer.cls_token_id, *ids, tokenizer.sep_token_id],
@@ -110,7 +109,7 @@ def window_words(
 def cut_words(
     sizes: Sequence[int], room: int, stride: int
 ) -> list[tuple[int, int]]:
-    """Returns the first word of each window and the one behind its last.
+    """Returns the first word of each window and the one after its last.
 
     Args:
         sizes: Pieces of each word.
@@ -130,7 +129,7 @@ def cut_words(
             f"`max_length` must hold every word. Received: {room + 2}, room "
             f"for {room} pieces, and word {largest} of {sizes[largest]} pieces."
         )
-    ends = np.cumsum(sizes)  # the piece behind each word
+    ends = np.cumsum(sizes)  # the first piece after each word
     begins = ends - sizes
     bounds = [(0, int((ends <= room).sum()))]
     while bounds[-1][1] < len(sizes):
@@ -262,7 +261,7 @@ def decode_tags(
 ) -> tuple[list[str], np.ndarray]:
     """Returns the likeliest tag of each word, and its probability.
 
-    The tags may break the rules of BIO; `repair_bio` mends them.
+    The tags may break the rules of BIO; `repair_bio` repairs them.
 
     Args:
         windows: All windows of one sentence.

@@ -15,7 +15,7 @@ from bertbook.checks import check_max_length, check_text, is_integer
 
 
 class Window(NamedTuple):
-    """A part of the context behind the question, as the model sees it.
+    """A part of the context after the question, as the model sees it.
 
     Attributes:
         input_ids: [CLS] question [SEP] part of the context [SEP], S ids.
@@ -125,7 +125,8 @@ def window_starts(total: int, room: int, stride: int) -> list[int]:
 def most_context(starts: Sequence[int], counts: Sequence[int]) -> np.ndarray:
     """Returns the window in which each thing has the most context.
 
-    That is the smaller of what stands left and right of it.
+    The context of a thing is the smaller number of things on its left and its
+    right.
 
     Source: `_check_is_max_context` in `run_squad.py` of Google's code.
 

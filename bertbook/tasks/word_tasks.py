@@ -1,6 +1,6 @@
 """`Questions` and `Tags`: tasks about parts of texts.
 
-The classes are made like those of `text_tasks`.
+The classes have the methods of those in `text_tasks`.
 
 Differences: those that `windows`, `spans` and `tags` name.
 """
@@ -38,7 +38,7 @@ from bertbook.text.bio import (
 )
 from bertbook.training.losses import classification_loss
 
-NO_WORDS = ["."]  # stands for a text without, so that every text has a row
+NO_WORDS = ["."]  # replaces an empty list, so that every text has a row
 
 
 class Questions:
@@ -199,7 +199,7 @@ class Tags:
         return classification_loss("sum")
 
     def decoded(self, outputs):
-        """Yields the tags of each sentence, mended, and probabilities."""
+        """Yields the repaired tags of each sentence, and probabilities."""
         names = self._names()
         labels = [names[i] for i in range(len(names))]
         first = 0
@@ -245,7 +245,7 @@ class Tags:
         return names
 
     def _tags(self, known=None):
-        """Returns the tags of the data, one for each word, mended.
+        """Returns the repaired tags of the data, one for each word.
 
         Raises:
             ValueError: A sentence has more or fewer, or one is not known or

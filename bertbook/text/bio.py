@@ -1,9 +1,9 @@
 """BIO tags, the entities that they mark, and their places in a text.
 
-B- begins an entity, I- goes on with it, O is outside of any.
+B- begins an entity, I- continues it, O is outside of any.
 
 Differences: the paper does not say how it reads tags that break the rules. By
-default they are read as `conlleval` reads them, by which the field compares.
+default they are read as `conlleval`, the standard script, reads them.
 """
 
 import re
@@ -20,7 +20,7 @@ NUMBER_MARKS = ",:"  # join two numbers: 1,000 and 10:30
 
 
 class Entity(NamedTuple):
-    """A named thing: its type, its first word and the one behind its last."""
+    """An entity: its type, its first word and the one after its last."""
 
     type: str
     start: int
@@ -45,7 +45,7 @@ def split_tag(tag: str, place: int = 0) -> tuple[str, str]:
 
 
 def repair_bio(tags: Sequence[str]) -> list[str]:
-    """Turns each I- that goes on with nothing into a B-.
+    """Turns each I- that continues nothing into a B-.
 
     Raises:
         ValueError: A tag is not BIO.
@@ -65,8 +65,8 @@ def repair_bio(tags: Sequence[str]) -> list[str]:
 def find_entities(tags: Sequence[str], strict: bool = False) -> list[Entity]:
     """Reads the entities of one sentence.
 
-    Source: Tjong Kim Sang and De Meulder (2003), `conlleval`: an I- that goes
-    on with nothing begins an entity.
+    Source: Tjong Kim Sang and De Meulder (2003), `conlleval`: an I- that
+    continues nothing begins an entity.
 
     Args:
         tags: The tag of each word, W.
@@ -102,7 +102,7 @@ def place_entities(
 
     Args:
         text: The raw text.
-        offsets: Start and end of each word, W; `find_words` tells them.
+        offsets: Start and end of each word, W, from `find_words`.
         entities: What `find_entities` read from the tags of these words.
         probabilities: Of the tags; the score is their mean over the words.
 
@@ -111,7 +111,7 @@ def place_entities(
         probabilities, `score`.
 
     Raises:
-        ValueError: An entity ends behind the last word.
+        ValueError: An entity ends after the last word.
     """
     words = len(offsets)
     if any(entity.stop > words for entity in entities):
@@ -146,7 +146,7 @@ def find_words(
             address; None joins without a limit.
 
     Returns:
-        Start and end of each word in characters; none for a text without.
+        Start and end of each word in characters, a list.
     """
     encoding = tokenizer.encode(text)
     spans: dict[int, tuple[int, int]] = {}
@@ -170,14 +170,14 @@ def find_words(
 
 
 def _belongs(text: str, word: tuple[int, int], start: int, end: int) -> bool:
-    """Returns whether a part of a text goes on with the word before it."""
+    """Returns whether a part of a text continues the word before it."""
     before, part = text[slice(*word)], text[start:end]
-    if word[1] != start:  # a space between
+    if word[1] != start:  # a space lies between them
         return False
     if before in APOSTROPHES:
         return part.lower() == "s"
     if part == "." and "." in before and before[-1].isalpha():
-        return True  # the last of U.S. and e.g.
+        return True  # the last period of U.S. or e.g.
     after = WORD.match(text, end)
     if part in tuple(NUMBER_MARKS):
         return before[-1].isdigit() and text[end : end + 1].isdigit()

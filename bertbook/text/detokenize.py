@@ -1,8 +1,8 @@
 """Detokenizing: from tokens back to a text, spaces where they belong.
 
-A tokenizer parts words from marks and forgets where spaces were; English and
-Spanish put them by rules that a few lines hold. They cannot know everything: a
-dash that stood alone is taken for a hyphen.
+A tokenizer splits words from punctuation and forgets where spaces were. In
+English and Spanish a few rules put them back. They cannot know everything: a
+dash between spaces is taken for a hyphen.
 
 Differences: none; the papers leave this step to the programs that score.
 """
@@ -14,8 +14,8 @@ from bertbook.text.wordpiece import CONTINUATION
 
 CLOSING = frozenset(".,;:!?%)]}»”…")  # no space before them
 OPENING = frozenset("¿¡([{«“")  # no space after them
-JOINING = frozenset("'’-")  # none on either side, between words
-IN_NUMBERS = frozenset(".,:")  # none on either side, between digits
+JOINING = frozenset("'’-")  # no space around them between words
+IN_NUMBERS = frozenset(".,:")  # no space around them between digits
 QUOTE = '"'  # opens, closes, opens again
 
 
@@ -27,8 +27,8 @@ def spell(ids: Iterable[int], tokenizer: Any) -> str:
         tokenizer: A `Tokenizer`.
 
     Raises:
-        ValueError: An id is not in the vocabulary: the model that wrote it is
-            another, or its table has more rows.
+        ValueError: An id is not in the vocabulary: it is of another model, or
+            of a model whose table has more rows.
     """
     pieces = (_piece(i, tokenizer.vocabulary) for i in ids)
     ordinary = (
@@ -48,7 +48,7 @@ def _piece(number: int, vocabulary: Sequence[str]) -> str:
 
 
 def join_pieces(pieces: Iterable[str]) -> list[str]:
-    """Returns the words and marks that pieces make."""
+    """Joins pieces to words and punctuation."""
     words: list[str] = []
     for piece in pieces:
         if piece.startswith(CONTINUATION) and words:
@@ -59,7 +59,7 @@ def join_pieces(pieces: Iterable[str]) -> list[str]:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Puts words and marks together.
+    """Joins words and punctuation to a text.
 
     >>> join_words(["¿", "Qué", "son", '"', "1", ",", "5", "m", '"', "?"])
     '¿Qué son "1,5 m"?'
@@ -77,7 +77,7 @@ def _stand_together(words: Sequence[str], place: int, in_quotes: bool) -> bool:
     """Returns whether there is no space before a word.
 
     Args:
-        words: Words and marks.
+        words: Words and punctuation.
         place: The number of the word, above 0.
         in_quotes: Whether a quote is open before it.
     """
@@ -95,5 +95,5 @@ def _stand_together(words: Sequence[str], place: int, in_quotes: bool) -> bool:
 
 
 def _is_word(words: Sequence[str], place: int) -> bool:
-    """Returns whether there is a word at a place, and no mark."""
+    """Returns whether there is a word, not punctuation, at a place."""
     return 0 <= place < len(words) and words[place][0].isalnum()

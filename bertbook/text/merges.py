@@ -1,4 +1,4 @@
-"""Learning merges: a vocabulary trainer to read.
+"""`learn_merges` and `train_vocabulary`: a vocabulary trainer to read.
 
 Differences: how Google trained its WordPiece vocabularies was never published.
 The score here is a reconstruction from the papers. `vocabulary.train_pieces`
@@ -30,7 +30,7 @@ def learn_merges(
         score: "wordpiece" or "bpe".
 
     Raises:
-        ValueError: `score` is another word.
+        ValueError: `score` is unknown.
     """
     if score not in ("wordpiece", "bpe"):
         raise ValueError(

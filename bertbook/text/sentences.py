@@ -29,8 +29,8 @@ OPENING = "\"'“‘«([—–-"
 def split_sentences(paragraph: str) -> list[str]:
     """Cuts a paragraph into sentences; nothing but spaces is lost.
 
-    A mark ends a sentence unless a lower-case letter follows, or the word
-    before a period is an abbreviation or a single initial.
+    A punctuation mark ends a sentence unless a lower-case letter follows, or
+    the word before a period is an abbreviation or a single initial.
 
     Args:
         paragraph: Text on one line.
@@ -48,7 +48,7 @@ def split_sentences(paragraph: str) -> list[str]:
 
 
 def _ends_here(paragraph: str, start: int, match: re.Match[str]) -> bool:
-    """Returns whether a mark and the spaces after it end a sentence."""
+    """Returns whether punctuation and the spaces after it end a sentence."""
     following = paragraph[match.end() : match.end() + 4].lstrip(OPENING)
     if following[:1].islower():
         return False

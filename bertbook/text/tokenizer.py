@@ -79,8 +79,8 @@ class Tokenizer:
         engine: "rust", or "python" for `wordpiece`: slower, same results.
 
     Raises:
-        ValueError: A piece stands twice in `vocabulary`, a special or added
-            token is missing from it, or an option has no such value.
+        ValueError: A piece occurs twice in `vocabulary`, a special or added
+            token is missing from it, or an option has an unknown value.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class Tokenizer:
 
         Raises:
             ValueError: `lines` is a single string, holds no words or
-                something else than strings, `vocab_size` does not hold the
+                something other than strings, `vocab_size` does not hold the
                 special tokens and every character, or `limit_alphabet` is
                 below 1.
         """
@@ -298,7 +298,7 @@ class Tokenizer:
         max_length: int | None = None,
         padding: str = "longest",
     ) -> dict[str, np.ndarray]:
-        """Encodes a batch of texts, padded at the right.
+        """Encodes a batch of texts, padded on the right.
 
         Args:
             texts: A list of B raw texts; a tuple, an array or a column of a

@@ -46,7 +46,7 @@ def number_pieces(pieces: Sequence[str]) -> dict[str, int]:
     """Returns the id of each piece: its place in the list.
 
     Raises:
-        ValueError: `pieces` has no order, one of them is no piece or stands
+        ValueError: `pieces` has no order, one of them is not a piece or occurs
             twice, or a special token is missing.
     """
     if isinstance(pieces, str) or not isinstance(pieces, Sequence):

@@ -1,4 +1,4 @@
-"""The machinery of any run: losses, optimizers, checkpoints, logs.
+"""Losses, optimizers, checkpoints and logs of any training run.
 
 Read `losses` first, then `optimizers`.
 """

@@ -1,4 +1,4 @@
-"""Model cards: what a model was made of and how, in its README.md."""
+"""Model cards: the recipe and the scores of a model, in its README.md."""
 
 import json
 from collections.abc import Mapping

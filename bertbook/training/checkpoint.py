@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not there, exact resumption, averaged weights.
+"""Checkpoints: atomic files, exact resumption, averaged weights.
 
 A checkpoint holds every variable of the model and the optimizer, among them
 the states of the random generators, and where the stream of examples stands.

@@ -12,7 +12,7 @@ def classification_loss(reduction="mean_with_sample_weight"):
     """Returns the cross-entropy of logits and integer labels, in nats.
 
     With the weights of `batching.to_fit` a slot that is not used, weight 0,
-    counts neither above nor below the line.
+    counts neither in the numerator nor in the denominator.
 
     Source: Devlin et al. (2019), appendix A.2.
 

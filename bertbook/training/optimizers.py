@@ -1,4 +1,4 @@
-"""AdamW as BERT uses it: warm-up, linear decay, and what is not decayed.
+"""AdamW as BERT uses it: warm-up, linear decay, no decay of norms and biases.
 
 Differences: Adam's bias correction is on, as everywhere but in Google's code;
 with a warm-up it changes little. Epsilon is added after it, as in both papers
@@ -12,7 +12,7 @@ UNDECAYED = ("bias", "gamma", "beta")  # names of biases and norms
 
 @keras.saving.register_keras_serializable("bertbook")
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Raises the learning rate in a line, then lowers it in another.
+    """Raises the learning rate linearly, then lowers it linearly.
 
     Source: Devlin et al. (2019), appendix A.2.
 
@@ -21,8 +21,8 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: Steps on the way up, at least 1.
         total_steps: All steps.
         accumulation: Batches that make one step.
-        end: Share of the peak that is left after the last step; above 0 for
-            a run that others will go on with.
+        end: Share of the peak that is left after the last step; above 0 for a
+            run that will be continued.
 
     Raises:
         ValueError: A number is out of range, or the warm-up is longer than
@@ -68,7 +68,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable("bertbook")
 class InverseSquareRootDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Raises the learning rate in a line, then lowers it by a root.
+    """Raises the learning rate linearly, then lowers it as 1 / sqrt(step).
 
     It need not know how long a run will be. After four times the warm-up the
     rate is half the peak.
@@ -186,8 +186,8 @@ class LayerwiseAdamW(AdamW):
     Source: Howard and Ruder (2018), section 3.2, discriminative fine-tuning.
 
     Args:
-        rates: What the rate is multiplied with, a number for each variable
-            that is trained, in their order.
+        rates: Factors of the rate, one for each variable that is trained, in
+            their order.
         **kwargs: Keywords of AdamW.
     """
 
@@ -225,7 +225,7 @@ def make_optimizer(
         learning_rate: A number, or one of the schedules above.
         weight_decay: Share of a weight taken off, times the learning rate.
         clip_norm: Largest norm of all gradients together; None never clips.
-        beta_2: How slowly the mean of the squares follows.
+        beta_2: Decay of the mean of squared gradients.
         epsilon: What keeps the divisor above 0.
         accumulation: Batches whose gradients make one step; their losses must
             be such that the mean over the batches is wanted.

@@ -1,4 +1,4 @@
-"""`RunFolder`: a run that may stop at any moment, and goes on exactly."""
+"""`RunFolder`: a run that may stop at any moment, and resumes exactly."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ class RunFolder:
 
     Args:
         path: The folder.
-        verbose: Whether to say that a run goes on, or is finished.
+        verbose: Whether to print that a run resumes, or is finished.
     """
 
     def __init__(self, path, verbose=True):
@@ -82,7 +82,7 @@ def fit_steps(model, batches, steps, monitor):
 def hash_columns(data: Mapping[str, Any] | None) -> str | None:
     """Returns a hash of columns, None for none.
 
-    Two runs on other data are two runs.
+    Runs on different data are different runs.
     """
     if data is None:
         return None

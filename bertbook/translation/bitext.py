@@ -54,7 +54,7 @@ class Bitext:
     ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
         """Cuts out a batch for teacher forcing, `(x, y, sample_weight)`.
 
-        The model is given a target without its end, and is to find the target
+        The model is given a target without its end, and must predict the target
         without its start: token t + 1 at place t.
 
         Source: Vaswani et al. (2017), section 3.1, "shifted right".
@@ -112,7 +112,7 @@ def encode_pairs(
 
     Raises:
         ValueError: The columns are empty or differ in length, hold something
-            else than texts, a text has no piece, or no pair is short enough.
+            other than texts, a text has no piece, or no pair is short enough.
     """
     source_ids = _encode("source", sources, tokenizer, config)
     target_ids = _encode("target", targets, target_tokenizer, config)
@@ -210,10 +210,10 @@ def count_steps(bitext: Bitext, tokens: int, limit: int) -> int:
 def steps(
     bitext: Bitext, tokens: int, limit: int, seed: int, done: int = 0
 ) -> Iterator[tuple[dict, np.ndarray, np.ndarray]]:
-    """Yields batches for `fit` without end, from a step on.
+    """Yields batches for `fit` endlessly, starting at a step.
 
     Args:
-        bitext: What is to be learned from.
+        bitext: The training data.
         tokens: Most tokens of one side of a batch, padding counted.
         limit: The longest length that the model takes.
         seed: Seed of the order.

@@ -26,7 +26,7 @@ def score_translations(
 
     Args:
         translations: B texts, as a reader sees them: no pieces, and no space
-            before a mark.
+            before punctuation.
         references: For each a text, or a list of texts that are as good.
         lowercase: Whether "a" and "A" are the same.
 

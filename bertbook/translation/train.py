@@ -132,7 +132,7 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Reporting:
-    """How often a run says something; nothing here changes its weights.
+    """How often a run logs and evaluates; none of it changes its weights.
 
     Attributes:
         log_steps: Steps a row of log.csv; whatever else is due adds one.
@@ -164,7 +164,7 @@ def _check_settings(
     """Refuses settings of a run that are of another kind.
 
     Raises:
-        ValueError: One is; it is named.
+        ValueError: A setting is of another kind; it is named.
     """
     kinds = {
         "recipe": (recipe, Recipe),
@@ -253,7 +253,7 @@ def train_translation(
     lowercase=False,
     reporting=None,
 ):
-    """Trains a translator and leaves it in a folder; goes on where it stopped.
+    """Trains a translator and saves it in a folder; resumes where it stopped.
 
     The same call again resumes, and once finished changes nothing. Killed at
     any moment it ends with the same weights, unless minutes decide the end.
@@ -323,7 +323,7 @@ def _make_model(train, config, lowercase, recipe, out):
 
 
 class _Run:
-    """One run: its steps, what it says of itself, and its last weights."""
+    """One run: its steps, its record, and its averaged weights."""
 
     def __init__(self, model, train, dev, record, folder, recipe, reporting):
         self.model = model
@@ -393,7 +393,7 @@ class _Run:
         row["seconds"] = round(self.monitor.seconds_spent(), 1)
 
     def _evaluate(self, row):
-        """Adds what the weights of now give on dev to a row of the log."""
+        """Adds the scores of the current weights on dev to a row of the log."""
         scores = self._measure()
         row |= {f"dev_{name}": value for name, value in scores.items()}
 

@@ -1,4 +1,4 @@
-"""`translate`: raw texts to translations, and how good they are.
+"""`translate` and `score`: raw texts to translations, and their BLEU.
 
 Differences: none; the search and its two numbers are those of Vaswani et al.
 (2017), section 6.1.
@@ -102,9 +102,9 @@ def encode_columns(model, data):
 
 
 def token_loss(model, bitext):
-    """Returns how badly a model foresees targets, in nats a token.
+    """Returns the cross-entropy of targets, in nats a token.
 
-    Each token is foreseen from the source and the right tokens before it. No
+    Each token is predicted from the source and the right tokens before it. No
     label is smoothed.
 
     Args:

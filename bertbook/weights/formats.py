@@ -91,7 +91,7 @@ def _read_hugging_face(folder: Path) -> Checkpoint:
 
     Raises:
         FileNotFoundError: There is no safetensors file.
-        ValueError: A file is damaged, a tensor of the encoder stands twice,
+        ValueError: A file is damaged, a tensor of the encoder occurs twice,
             or holds no floats, as in a quantized file.
     """
     config = BertConfig.from_json(folder / "config.json")
@@ -122,7 +122,7 @@ def _read_hugging_face(folder: Path) -> Checkpoint:
 
 
 def _check_tied(tied: dict[str, np.ndarray], checkpoint: Checkpoint) -> None:
-    """Takes or skips tensors that ought to stand in the file once.
+    """Takes or skips tensors that a file should hold once.
 
     Raises:
         ValueError: One differs from the tensor that it is tied to.

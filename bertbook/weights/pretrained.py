@@ -17,7 +17,7 @@ from bertbook.weights import formats, names
 
 @dataclass
 class LoadReport:
-    """What a loader took, what it skipped and what it drew anew.
+    """What a loader took, what it skipped and what it drew at random.
 
     Attributes:
         source: The folder or name that was read.
@@ -216,7 +216,7 @@ class Pretrained:
                 weights go into several files with an index.
 
         Raises:
-            ValueError: `dtype` is another, or cannot hold a value.
+            ValueError: `dtype` is unknown, or cannot hold a value.
         """
         _check_stored_dtype(dtype)
         arrays = {
@@ -316,7 +316,7 @@ def _leave_other_heads(checkpoint, architecture):
 
 
 def _leave_other_sizes(checkpoint, model):
-    """Skips a head whose number of labels is not the one asked for."""
+    """Skips a head that has another number of labels than the model."""
     stored = checkpoint.arrays.get("classifier/bias")
     bias = named_tensors(model).get("classifier/bias")
     if stored is None or bias is None or stored.size == bias.shape[0]:
@@ -382,7 +382,7 @@ def _check_arrays(shapes, checkpoint, source):
     ]
     problems += [
         f"{name} does not belong to a model of this config"
-        for name in _strangers(shapes, checkpoint)
+        for name in _unknown_tensors(shapes, checkpoint)
     ]
     if problems:
         raise ValueError(
@@ -390,7 +390,7 @@ def _check_arrays(shapes, checkpoint, source):
         )
 
 
-def _strangers(shapes, checkpoint):
+def _unknown_tensors(shapes, checkpoint):
     """Returns stored names of tensors that no model of the config has.
 
     A folder in our own layout holds one model, and nothing beside it.

@@ -1,4 +1,4 @@
-"""Errata on what came before BERT, after it, and beside it."""
+"""Errata on history: GPT, GPT-2, and the names of KerasHub."""
 
 import re
 from importlib import metadata

@@ -31,7 +31,7 @@ SUBJECTS = {
     "history": history,
 }
 COLUMNS = "no.", "source", "says", "what is right", "computed", "chapter"
-GUIDES = "Guides to Keras, of that time"  # an entry that is of no text
+GUIDES = "Guides to Keras, of that time"  # where none of the texts says it
 
 
 class Result(NamedTuple):

@@ -17,7 +17,7 @@ IDS = (34, 90, 15, 684, 55, 193)  # Two of the texts print these six ids.
 PUBLISHED_IDS = (7592, 1010, 2129, 2024, 2017, 1029)
 # The two parts of the paper's second pair, as the lecture notes have them.
 PAIR = "the man [MASK] to the store", "penguin [MASK] are flightless birds"
-MOVED = 1e-3  # a change of a vector that is no rounding
+MOVED = 1e-3  # a vector that changes by more does so not by rounding
 
 
 def untrained_encoder():
