@@ -28,7 +28,7 @@ def test_words_a_file_and_standard_input_give_the_same(tmp_path, monkeypatch):
         assert texts_of("read", options_of(*words)) == TEXTS
 
 
-def test_lines_without_text_stay_where_they_are_asked_for(tmp_path):
+def test_keep_empty_keeps_lines_without_text(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("\nOne.\n \r\nTwo.\n", encoding="utf-8")
     options = options_of("--file", str(path))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -245,6 +246,24 @@ def test_a_trained_model_can_be_saved_as_keras_does(whole, tmp_path):
     assert again.predict_texts(["y a"]) == model.predict_texts(["y a"])
 
 
+def test_a_keras_file_that_names_a_module_of_before_loads(whole, tmp_path):
+    """Classes are found by their registered names, wherever they lie."""
+    _, model, _ = whole
+    model.save(tmp_path / "new.keras")
+    old = tmp_path / "old.keras"
+    with (
+        zipfile.ZipFile(tmp_path / "new.keras") as source,
+        zipfile.ZipFile(old, "w") as target,
+    ):
+        for name in source.namelist():
+            content = source.read(name)
+            moved = content.replace(b"bertbook.model.bert", b"bertbook.models")
+            assert (moved != content) == (name == "config.json")
+            target.writestr(name, moved)
+    again = keras.saving.load_model(old)
+    assert same(weights(again), weights(model))
+
+
 def test_the_history(whole):
     out, model, history = whole
     assert list(history)[:4] == ["step", "epoch", "loss", "rows_per_second"]
@@ -286,14 +305,14 @@ def test_the_same_call_again_changes_nothing(whole, capsys):
         ({"dropout": 0.2}, "`config.hidden_dropout_prob` was 0.1, now 0.2"),
     ],
 )
-def test_another_setting_is_refused(change, message, whole):
+def test_a_folder_refuses_another_setting(change, message, whole):
     before = (whole[0] / "model.safetensors").read_bytes()
     with pytest.raises(ValueError, match=message):
         run(whole[0], **change)
     assert (whole[0] / "model.safetensors").read_bytes() == before
 
 
-def test_other_data_are_another_run(whole):
+def test_a_folder_refuses_other_data(whole):
     data = opinions()
     data["text"][3] += " a"
     with pytest.raises(
@@ -336,7 +355,7 @@ def test_a_run_without_progress_stops(monkeypatch):
     assert same(weights(model), seen[1])
 
 
-def test_without_dev_the_last_weights_stay():
+def test_without_dev_the_last_weights_are_left():
     model = make(CLASSIFIER)
     before = weights(model)
     history = finetune(
@@ -347,7 +366,7 @@ def test_without_dev_the_last_weights_stay():
     assert not same(weights(model), before)
 
 
-def test_the_smaller_error_is_the_better():
+def test_the_best_epoch_of_a_regression_has_the_smallest_error():
     judge = task_runs.Judge(None, None, None, 8)
     judge.metric = "mean_squared_error"
     rows = [{"dev_mean_squared_error": value} for value in (0.5, 0.5, 0.25)]
@@ -413,7 +432,7 @@ def test_frozen_layers_stay_and_are_free_again():
         (-1, {"classifier"}),
     ],
 )
-def test_what_is_frozen(count, trained):
+def test_freeze_leaves_these_parts_trainable(count, trained):
     model = make(CLASSIFIER, layers=2)
     frozen = task_runs.freeze(model, count)
     assert {part_of(v) for v in model.trainable_variables} == trained
@@ -676,7 +695,7 @@ def test_a_dev_set_without_labels_is_refused_at_once():
         ({"clip_norm": -1.0}, "`clip_norm` must not be below 0.*: -1.0"),
     ],
 )
-def test_bad_options(options, message):
+def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         FinetuningOptions(**options)
 
@@ -730,7 +749,7 @@ def test_tags_that_do_not_fit_the_model():
         finetune(model, {"tokens": [["a", "b"]]})
 
 
-def test_missing_columns():
+def test_a_missing_column_is_named():
     for call in (finetune, evaluate):
         with pytest.raises(KeyError, match="must hold the columns text"):
             call(make(CLASSIFIER), {"label": [0]})
@@ -787,7 +806,7 @@ def test_an_interrupted_run_begins_again_with_the_same_weights(
     check_same_run(tmp_path, whole[0])
 
 
-def test_a_rate_that_was_too_high_can_be_lowered(tmp_path):
+def test_a_run_that_diverged_starts_over_with_a_lower_rate(tmp_path):
     model = make(CLASSIFIER)
     arguments = {"epochs": 1, "batch_size": 8, "out": tmp_path}
     with pytest.raises(ValueError, match="lower the learning rate"):
@@ -799,7 +818,7 @@ def test_a_rate_that_was_too_high_can_be_lowered(tmp_path):
     finetune(model, opinions(), learning_rate=1e-3, options=QUIET, **arguments)
 
 
-def test_names_of_data_that_are_refused_are_forgotten():
+def test_a_refused_call_leaves_no_label_names_in_the_model():
     model, data = make(CLASSIFIER), opinions()
     wrong = data | {"label": [f"{name} " for name in data["label"]]}
     with pytest.raises(ValueError, match="must be one of bad , good "):
@@ -807,13 +826,13 @@ def test_names_of_data_that_are_refused_are_forgotten():
     finetune(model, data, data, epochs=1, options=QUIET)
 
 
-def test_layers_that_there_are_not_leave_no_trace(tmp_path):
+def test_too_many_frozen_layers_are_refused_before_a_file_is_written(tmp_path):
     with pytest.raises(ValueError, match="`frozen_layers` must be in"):
         run(tmp_path, frozen_layers=9)
     assert not list(tmp_path.iterdir())
 
 
-def test_numbers_of_numpy_are_numbers(tmp_path):
+def test_numbers_of_numpy_are_kept_as_plain_numbers(tmp_path):
     for seed in np.arange(2):
         finetune(
             make(CLASSIFIER),
@@ -831,12 +850,17 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
                 checkpoint_steps=np.int64(2),
             ),
         )
+        record = json.loads((tmp_path / str(seed) / "run.json").read_text())
+        assert record["seed"] == seed
+        assert (record["epochs"], record["batch_size"]) == (1, 8)
+        assert record["learning_rate"] == np.float32(1e-3)
+        assert record["options"]["frozen_layers"] == 0
 
 
 # Where a run starts is a part of it.
 
 
-def test_a_run_that_began_with_other_weights_is_another(tmp_path):
+def test_a_folder_refuses_a_model_with_other_start_weights(tmp_path):
     out = tmp_path / "run"
     for seed in (1, 2):
         make(CLASSIFIER, seed=seed).save_pretrained(tmp_path / str(seed))
@@ -858,7 +882,7 @@ def test_a_run_that_began_with_other_weights_is_another(tmp_path):
     assert not same(weights(other), trained)
 
 
-def test_a_head_that_is_drawn_anew_is_no_other_start(tmp_path):
+def test_a_newly_drawn_head_does_not_change_the_hash_of_the_start(tmp_path):
     encoder = make(CLASSIFIER).encoder
     encoder.tokenizer = TOY
     encoder.save_pretrained(tmp_path / "encoder")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bertbook as bb
+from bertbook import runtime
 from bertbook.batches.batching import bucketed, take_rows
 from bertbook.book.forward_pass import (
     draw_weights,
@@ -433,7 +434,7 @@ def test_attention_path_says_what_runs(tiny):
     path = bb.attention_path(tiny)
     assert path.path == "einsum"
     assert path.backend == keras.backend.backend()
-    assert path.device
+    assert path.device == runtime.device_name()
     assert path.why
 
 

@@ -128,13 +128,13 @@ def test_as_sacrebleu(peer):
 # Property.
 
 
-def test_a_reference_is_perfect(peer):
+def test_the_reference_itself_scores_100(peer):
     received = score_translations(FIRST, REFERENCES)
     assert received["bleu"] == pytest.approx(100)
     assert received["chrf"] == pytest.approx(100)
 
 
-def test_nothing_right_is_nothing(peer):
+def test_no_word_in_common_scores_zero(peer):
     received = score_translations(["zzz zzz zzz zzz"], ["La niña lee ."])
     assert received["bleu"] < 10  # smoothed: never quite 0
     assert received["chrf"] == 0
@@ -142,7 +142,7 @@ def test_nothing_right_is_nothing(peer):
     assert (nothing["bleu"], nothing["chrf"]) == (0, 0)
 
 
-def test_case_counts_unless_told(peer):
+def test_case_counts_unless_lowercase_is_set(peer):
     lower = [text.lower() for text in FIRST]
     assert score_translations(lower, FIRST)["bleu"] < 99
     same = score_translations(lower, FIRST, lowercase=True)
@@ -176,7 +176,9 @@ def test_the_order_of_the_texts_changes_nothing(peer):
         (["a"], [["b", 3]], r"`references\[0\]` must be text. Received: int"),
     ],
 )
-def test_bad_texts(translations, references, message):
+def test_texts_that_are_no_lists_of_strings_are_refused(
+    translations, references, message
+):
     with pytest.raises(ValueError, match=message):
         score_translations(translations, references)
 

@@ -9,7 +9,7 @@ import pytest
 from bertbook.translation.train import SMALL, Recipe, Reporting
 
 
-def test_minutes_are_seconds():
+def test_minutes_become_seconds():
     assert Recipe().seconds is None
     assert Recipe(minutes=1.5).seconds == 90
 
@@ -55,7 +55,7 @@ def test_the_small_translator_fits_into_sixteen_megabytes():
         {"dtype": None},
     ],
 )
-def test_a_number_out_of_range(options):
+def test_recipe_numbers_out_of_range_are_refused(options):
     (name, value), *_ = options.items()
     told = f"`{name}` must be .* Received: {value!r}"
     with pytest.raises(ValueError, match=told):
@@ -72,13 +72,13 @@ def test_a_number_out_of_range(options):
         {"verbose": "no"},
     ],
 )
-def test_reports_out_of_range(options):
+def test_reporting_numbers_out_of_range_are_refused(options):
     (name, value), *_ = options.items()
     with pytest.raises(ValueError, match=f"`{name}` must be .* .?{value}"):
         Reporting(**options)
 
 
-def test_numbers_of_numpy_become_plain_ones():
+def test_numpy_numbers_of_a_recipe_become_plain_numbers():
     recipe = Recipe(
         steps=np.int64(7),
         seed=np.int32(3),

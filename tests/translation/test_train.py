@@ -167,7 +167,7 @@ def test_the_same_call_again_changes_nothing(whole, capsys):
         ({"dev": None}, "`dev` was '.*', now None"),
     ],
 )
-def test_other_settings_are_another_run(whole, change, message):
+def test_a_folder_refuses_other_settings(whole, change, message):
     with pytest.raises(ValueError, match=message):
         run(whole, **change)
 
@@ -259,7 +259,7 @@ def test_a_toy_language_is_learned(tmp_path):
     assert state["config"]["target_vocab_size"] is None
 
 
-def test_a_row_that_cannot_be_learned_from(tmp_path):
+def test_a_blank_text_and_missing_columns_are_refused(tmp_path):
     data = {"source": ["one", " "], "target": ["uno", "dos"]}
     config = small_config(vocab_size=12, target_vocab_size=17)
     with pytest.raises(ValueError, match="Received: ' ' in row 1"):

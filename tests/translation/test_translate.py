@@ -111,7 +111,7 @@ def test_what_cannot_be_scored_is_not_translated(model, monkeypatch):
         score(model, DATA)
 
 
-def test_bad_texts(model):
+def test_texts_that_are_no_lists_of_strings_are_refused(model):
     with pytest.raises(ValueError, match="one piece. Received: '' in row 1"):
         bb.translate(model, ["a", ""])
     with pytest.raises(ValueError, match="at most 29 .* 30 in row 0"):
