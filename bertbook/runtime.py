@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 BACKENDS = ("tensorflow", "jax")
 COMPILE = True  # with XLA; JAX always does
@@ -120,29 +120,38 @@ def load_keras():
 def end_data_sets_at_once() -> None:
     """Spares `fit`, `evaluate` and `predict` a wait of up to a minute.
 
-    Keras on TensorFlow makes a `tf.data.Dataset` of arrays and generators. When
-    its iterator goes, at the end of every epoch, TensorFlow 2.21 waits for the
-    thread that tunes it, which sleeps for as long again as the iterator has
-    lived, a minute at most. Slicing arrays and asking a generator leave nothing
-    to tune, so their data sets do without. One that you pass yourself keeps its
-    own options.
+    Keras on TensorFlow makes a `tf.data.Dataset` of arrays and generators; it
+    gets `without_tuning`. A data set that you pass yourself stays as it is.
     """
     import tensorflow as tf
     from keras.src.backend.tensorflow.trainer import TFEpochIterator
     from keras.src.trainers.data_adapters import TFDatasetAdapter
 
-    untuned = tf.data.Options()
-    untuned.autotune.enabled = False
     get_iterator = TFEpochIterator._get_iterator
 
     def get_untuned(self):
         data = get_iterator(self)
-        is_own = isinstance(self.data_adapter, TFDatasetAdapter)
-        if is_own or not isinstance(data, tf.data.Dataset):
+        is_passed = isinstance(self.data_adapter, TFDatasetAdapter)
+        if is_passed or not isinstance(data, tf.data.Dataset):
             return data
-        return data.with_options(untuned)
+        return without_tuning(data)
 
     TFEpochIterator._get_iterator = get_untuned
+
+
+def without_tuning(data: Any) -> Any:
+    """Returns a `tf.data.Dataset` that TensorFlow does not tune while it runs.
+
+    When an iterator goes, at the end of an epoch, TensorFlow 2.21 waits for the
+    thread that tunes it. That thread sleeps for as long again as the iterator
+    has lived, a minute at most. Slicing arrays and asking a generator leave
+    nothing to tune.
+    """
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return data.with_options(options)
 
 
 @contextmanager

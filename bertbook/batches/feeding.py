@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 
 from bertbook.batches.batching import to_fit
-from bertbook.runtime import keras
+from bertbook.runtime import keras, without_tuning
 
 POSITIONS_KEPT = 1_000  # far more steps than `fit` reads ahead
 
@@ -97,9 +97,10 @@ def feed_fit(batches):
     signature = keras.tree.map_structure(
         lambda a: tf.TensorSpec([None] * a.ndim, tf.as_dtype(a.dtype)), first
     )
-    return tf.data.Dataset.from_generator(
+    data = tf.data.Dataset.from_generator(
         lambda: itertools.chain([first], batches), output_signature=signature
-    ).prefetch(2)
+    )
+    return without_tuning(data.prefetch(2))
 
 
 class Feed:

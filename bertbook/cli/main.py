@@ -78,7 +78,12 @@ def _add_pretrain(commands) -> None:
     add("--max-length", type=int, default=128, help="tokens a row")
     add("--learning-rate", type=float, default=1e-3, help="the peak")
     add("--warmup", type=float, default=0.1, help="share of the steps")
-    add("--mask-rate", type=float, default=0.15, help="share of the tokens")
+    add(
+        "--mask-rate",
+        type=float,
+        default=masking.Masking.rate,
+        help="share of the tokens",
+    )
     add("--mask-unit", choices=masking.UNITS, default="token")
     add("--no-next-sentence", action="store_true", help="single texts")
     add("--held-out", type=float, default=0.01, help="share of the documents")

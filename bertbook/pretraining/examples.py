@@ -24,8 +24,8 @@ class ExampleSettings:
         max_length: S, [CLS] and [SEP] counted.
         next_sentence: Whether examples are pairs; if not, each is one run of
             text from one document.
-        short_share: How many pairs in a hundred, as a share, are shorter than
-            `max_length` on purpose.
+        short_share: Share of the pairs that are shorter than `max_length` on
+            purpose.
         masking: Which tokens are hidden.
         dynamic: Whether every epoch draws its own pairs and masks; if not, all
             have those of the first.

@@ -35,7 +35,8 @@ class Checkpoint:
     config: BertConfig
     arrays: dict[str, np.ndarray]
     layout: str
-    stored_names: dict[str, str] = field(default_factory=dict)  # ours to its
+    # From our name of a tensor to its name in the file.
+    stored_names: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     folder: Path | None = None
     tokenizer: dict[str, Any] | None = None  # keywords, where no file has it
