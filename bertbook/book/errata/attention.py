@@ -80,9 +80,8 @@ def sums_of_rows():
 def digits_cut_off():
     """Cuts and rounds the recomputed weights, and counts what agrees."""
     weights = softmax(SCORES)
-    unit = 10.0 ** (
-        np.floor(np.log10(weights)) - 2
-    )  # one unit of the third digit
+    third_digit = np.floor(np.log10(weights)) - 2
+    unit = 10.0**third_digit
     agree = [
         np.isclose(shorten(weights / unit) * unit, PRINTED, rtol=1e-6, atol=0)
         for shorten in (np.floor, np.round)
