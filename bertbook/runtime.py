@@ -121,13 +121,19 @@ def end_data_sets_at_once() -> None:
     """Spares `fit`, `evaluate` and `predict` a wait of up to a minute.
 
     Keras on TensorFlow makes a `tf.data.Dataset` of arrays and generators; it
-    gets `without_tuning`. A data set that you pass yourself stays as it is.
+    gets `without_tuning`, in every model of this process. A data set that you
+    pass yourself stays as it is. Keras has no public place for this; a version
+    of it that is built otherwise waits as before.
     """
     import tensorflow as tf
-    from keras.src.backend.tensorflow.trainer import TFEpochIterator
-    from keras.src.trainers.data_adapters import TFDatasetAdapter
 
-    get_iterator = TFEpochIterator._get_iterator
+    try:
+        from keras.src.backend.tensorflow.trainer import TFEpochIterator
+        from keras.src.trainers.data_adapters import TFDatasetAdapter
+
+        get_iterator = TFEpochIterator._get_iterator
+    except (ImportError, AttributeError):
+        return
 
     def get_untuned(self):
         data = get_iterator(self)

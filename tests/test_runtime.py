@@ -276,3 +276,11 @@ def test_data_sets_that_keras_makes_are_not_tuned_and_those_of_users_are():
     assert not is_tuned(np.zeros((4, 3)), batch_size=2)
     assert not is_tuned(batches(), steps_per_epoch=2)
     assert is_tuned(tf.data.Dataset.from_tensors(np.zeros((4, 3))))
+
+
+def test_a_keras_that_is_built_otherwise_is_left_as_it_is(monkeypatch):
+    if load_keras().backend.backend() != "tensorflow":
+        pytest.skip("tf.data is TensorFlow's")
+    name = "keras.src.backend.tensorflow.trainer"
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace())
+    assert runtime.end_data_sets_at_once.__wrapped__() is None

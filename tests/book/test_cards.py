@@ -76,7 +76,8 @@ def test_the_facts_of_the_translator_are_those_of_its_log():
 def test_a_log_ends_less_than_a_line_before_the_last_step(name):
     facts, log = cards.read_facts(cards.MODELS / name), read_log(name)
     if name == "mini-qnli":
-        steps = facts["train_rows"] // 32
+        plan = importlib.import_module("train_tasks").PLANS[name]
+        steps = facts["train_rows"] // plan.batch_size
     else:
         steps = facts["training"]["steps"]
     distance = int(log[1]["step"]) - int(log[0]["step"])

@@ -53,8 +53,8 @@ PLANS = {
         "1.1 in the way of QNLI (Wang et al., 2019): half with the sentence "
         "that holds the answer, half with the one beside it that shares most "
         "words with the question",
-        published_dev="the published one has 5,463, so figures that others "
-        "report are of a slightly different set",
+        published_dev="the published one has 5,463; figures in papers are for "
+        "all of them",
         limits="Its questions are about encyclopedia articles, and each was "
         "written with the answer in view, so that words in common say much.",
     ),
@@ -68,9 +68,8 @@ PLANS = {
         task="from where to where in a passage the answer to a question stands",
         data="{:,} questions of the training set of SQuAD 1.1 (Rajpurkar et "
         "al., 2016)",
-        published_dev="those of 38 of its 48 articles, the published one has "
-        "10,570, so figures that others report are of a slightly different "
-        "set",
+        published_dev="those on 38 of its 48 articles; the published one has "
+        "10,570, and figures in papers are for all of them",
         limits="It reads 128 tokens at a time and answers every question, "
         "also those that the passage does not answer.",
     ),
