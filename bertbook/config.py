@@ -7,11 +7,12 @@ Field names and meanings are the keys of the published `bert_config.json` and
 import dataclasses
 import json
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from bertbook.checks import as_number, check_text
 from bertbook.files import read_json
 
 HIDDEN_ACTS = ("gelu", "gelu_tanh", "relu")
@@ -72,7 +73,13 @@ class StoredConfig:
             ValueError: The file is not JSON, or a key in it asks for the
                 computation of another model.
         """
-        return cls.from_dict(read_json(Path(path)), origin=str(path))
+        values = read_json(Path(path))
+        try:
+            return cls.from_dict(values, origin=str(path))
+        except ValueError as error:
+            if str(path) in str(error):
+                raise
+            raise ValueError(f"{path}: {error}") from error
 
     @classmethod
     def from_dict(
@@ -87,12 +94,24 @@ class StoredConfig:
 
     def to_json(self, path: str | Path) -> None:
         """Writes a `config.json` that this package and others read."""
-        text = json.dumps(self.to_dict(), indent=2, sort_keys=True)
+        text = json.dumps(_sorted(self.to_dict()), indent=2)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
     def replace(self, **changes: Any) -> Self:
         """Returns a copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def _sorted(value: Any) -> Any:
+    """Returns objects with their keys sorted, those that are numbers as such.
+
+    So 10 comes after 9 where the keys are the numbers of labels.
+    """
+    if not isinstance(value, Mapping):
+        return value
+    numbers = all(map(_is_label_number, value))
+    order = sorted(value, key=int if numbers else str)
+    return {key: _sorted(value[key]) for key in order}
 
 
 def split_known(
@@ -176,10 +195,76 @@ def check_id(config: Any, name: str, vocab_size: int) -> None:
         )
 
 
+MOST_LABELS = 1_000_000  # a larger number is a slip that takes all memory
+# What the keys that tell of a task may hold, beside null.
+PROBLEM_TYPES = (
+    "regression",
+    "single_label_classification",
+    "multi_label_classification",
+)
+TAG_STRATEGIES = ("first", "last", "all")
+
+
 def check_extra(config: Any) -> None:
-    """Refuses further keys that are no dict."""
-    if not isinstance(config.extra, Mapping):
-        raise ValueError(f"`extra` must be a dict. Received: {config.extra!r}.")
+    """Refuses further keys that are no dict, and values of a wrong kind.
+
+    Args:
+        config: A config with `extra`. Keys that nothing reads are not checked.
+    """
+    extra = config.extra
+    if not isinstance(extra, Mapping):
+        raise ValueError(f"`extra` must be a dict. Received: {extra!r}.")
+    for key, (is_right, rule) in EXTRA_RULES.items():
+        value = extra.get(key)
+        if value is not None and not is_right(value):
+            raise ValueError(f"`{key}` must be {rule}. Received: {value!r}.")
+
+
+def _is_list_of_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(
+        isinstance(name, str) for name in value
+    )
+
+
+def _is_rate(value: Any) -> bool:
+    return _is_number(value) and 0.0 <= value < 1.0
+
+
+def _is_numbered(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        _is_label_number(number) for number in value.values()
+    )
+
+
+def _is_label_number(value: Any) -> bool:
+    """Returns whether a value is a label's number, or its digits."""
+    if isinstance(value, str):
+        return value.isdecimal() and len(value) < 10
+    return _is_integer(value) and value >= 0
+
+
+def _is_finite(value: Any) -> bool:
+    return _is_number(value) and abs(as_number(value)) < float("inf")
+
+
+EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "architectures": (_is_list_of_names, "a list of names of models"),
+    "classifier_dropout": (_is_rate, "in [0, 1), or null"),
+    "label2id": (_is_numbered, "an object of names and numbers of labels"),
+    "num_labels": (
+        lambda value: _is_integer(value) and 1 <= value <= MOST_LABELS,
+        f"an integer in [1, {MOST_LABELS}]",
+    ),
+    "problem_type": (
+        lambda value: value in PROBLEM_TYPES,
+        f"one of {', '.join(PROBLEM_TYPES)}, or null",
+    ),
+    "no_answer_threshold": (_is_finite, "a finite number, or null"),
+    "tag_strategy": (
+        lambda value: value in TAG_STRATEGIES,
+        f"one of {', '.join(TAG_STRATEGIES)}",
+    ),
+}
 
 
 def check_model_type(
@@ -278,11 +363,14 @@ class BertConfig(StoredConfig):
         for key in ("id2label", "pad_token_id"):
             if known.get(key, 0) is None:
                 del known[key]  # null means the default there
+        for key in ("num_labels", "tag_strategy", "architectures", "label2id"):
+            if extra.get(key, 0) is None:
+                del extra[key]
+        if known.get("id2label") == {}:
+            del known["id2label"]  # names of no label
         if isinstance(known.get("id2label"), Mapping):
-            known["id2label"] = {
-                int(k) if str(k).isdecimal() else k: v
-                for k, v in known["id2label"].items()
-            }
+            known["id2label"] = _numbered(known["id2label"])
+            _check_opposite(known["id2label"], extra.get("label2id"))
         warn_of_unknown(extra, EXPECTED_EXTRA, origin)
         return cls(**known, extra=extra)
 
@@ -306,6 +394,9 @@ class BertConfig(StoredConfig):
         check_id(self, "pad_token_id", self.vocab_size)
         check_extra(self)
         _check_labels(self)
+        if self.id2label is not None:
+            ordered = dict(sorted(self.id2label.items()))
+            object.__setattr__(self, "id2label", ordered)
 
 
 # Keys that published configs carry and that say nothing about the computation.
@@ -321,15 +412,39 @@ EXPECTED_EXTRA = {
 }  # fmt: skip
 
 
+def _numbered(labels: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Returns names of labels by numbers, which a file holds as strings."""
+    return {int(k) if _is_label_number(k) else k: v for k, v in labels.items()}
+
+
+def _check_opposite(id2label: Mapping[Any, Any], label2id: Any) -> None:
+    """Refuses names and numbers of labels that contradict each other."""
+    if not isinstance(label2id, Mapping) or not _is_numbered(label2id):
+        return  # `check_extra` says what it must be
+    for name, number in label2id.items():
+        if id2label.get(int(number), name) != name:
+            raise ValueError(
+                "`label2id` must be the opposite of `id2label`. Received: "
+                f"{name!r} as {number}, which is {id2label[int(number)]!r}."
+            )
+
+
 def _check_labels(config: BertConfig) -> None:
     labels = config.id2label
-    if labels is not None and not (
-        isinstance(labels, Mapping) and set(labels) == set(range(len(labels)))
+    if labels is None:
+        return
+    if not (
+        isinstance(labels, Mapping)
+        and labels
+        and all(map(_is_integer, labels))
+        and set(labels) == set(range(len(labels)))
     ):
         raise ValueError(
             "`id2label` must name the classes 0, 1, 2, ... without a gap. "
             f"Received: {labels!r}."
         )
+    for number, name in labels.items():
+        check_text(name, f"id2label[{number}]")
 
 
 def _refuse_other_models(values: Mapping[str, Any], origin: str) -> None:

@@ -1,21 +1,29 @@
-"""Text files as lines, JSON files, and atomic writes.
+"""Text files as lines, JSON files, and atomic writes of a file or of a set.
 
 Lines end at a line feed alone: texts hold other characters that Python takes
 for line ends.
 """
 
+import atexit
 import contextlib
 import gzip
 import io
 import json
 import lzma
 import os
+import shutil
+import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # a system without locks of this kind
+    fcntl = None  # type: ignore[assignment]
 
 Columns = dict[str, list[Any]]
 OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open}
@@ -96,19 +104,49 @@ class DataFile:
         return text.removeprefix("\ufeff") if number == 1 else text
 
 
+MOST_JSON_BYTES = 2**28  # in memory an object takes about ten times as much
+
+
 def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON object, with the line in the message where it is damaged."""
+    """Reads a JSON object, with the line in the message where it is damaged.
+
+    Raises:
+        FileNotFoundError: `path` is not a file.
+        ValueError: The file is no JSON object in UTF-8, names a key twice, or
+            is larger, nested deeper or holds a longer number than is read.
+    """
     if not path.is_file():
         raise FileNotFoundError(f"No config file at {path}.")
+    size = path.stat().st_size
+    if size > MOST_JSON_BYTES:
+        raise ValueError(
+            f"{path} must hold at most {MOST_JSON_BYTES} bytes of JSON. "
+            f"Received: {size}."
+        )
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        text = path.read_bytes().decode("utf-8")
+        values = json.loads(text, object_pairs_hook=_with_single_keys)
+    except RecursionError as error:
+        raise ValueError(
+            f"{path} is not valid JSON: it is nested too deeply."
+        ) from error
+    except ValueError as error:  # also from a number of thousands of digits
         raise ValueError(f"{path} is not valid JSON: {error}.") from error
     if not isinstance(values, dict):
         raise ValueError(
             f"{path} must hold a JSON object. Received: "
             f"{type(values).__name__}."
         )
+    return values
+
+
+def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the keys and values of an object; refuses a key named twice."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice in an object")
     return values
 
 
@@ -135,3 +173,249 @@ def write_whole(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+SAVING = ".saving"  # the sub-folder of a set that is being written
+SAVED = ".saved"  # its name once every file of the set is on the disk
+FILES = "files"
+RECORD = "record.json"
+
+
+def check_folder(folder: Any) -> Path:
+    """Returns the path of a folder that is there, or that can be made.
+
+    Raises:
+        ValueError: It is no path, the path of a file, or its name is not
+            UTF-8, in which case other libraries could not open it.
+    """
+    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+        raise ValueError(
+            f"`folder` must be the path of a folder. Received: {folder!r}."
+        )
+    path = Path(os.fsdecode(os.fspath(folder)))
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            "`folder` must be a name in UTF-8. Received: "
+            f"{os.fsencode(path)!r}."
+        ) from error
+    if "\0" in str(path) or path.exists() and not path.is_dir():
+        raise ValueError(
+            f"`folder` must be a folder, not a file. Received: {str(path)!r}."
+        )
+    return path
+
+
+@contextlib.contextmanager
+def write_together(
+    folder: Path, replaced: Iterable[str] = (), last: str = ""
+) -> Iterator[Path]:
+    """Yields a folder to write a set of files to; all take effect, or none.
+
+    The files are written beside the old ones. Once all are on the disk, one
+    rename makes the new set count; then they are moved to their names. A
+    process that ends in between leaves the moves to `finish_saving`. After an
+    error the old set is as it was, and nothing else is left.
+
+    Args:
+        folder: Where the files go; made where it is missing.
+        replaced: Patterns of the names that belong to an older set; such a
+            file is removed where the new set does not have it.
+        last: The name that is moved last.
+
+    Raises:
+        OSError: The disk is full, or `folder` cannot be written.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            yield from _write_set(folder, replaced, last)
+    except BaseException as error:
+        for path in made:
+            with contextlib.suppress(OSError):  # it holds something by now
+                path.rmdir()
+        if isinstance(error, OSError):
+            raise _unwritten(folder, error) from error
+        raise
+
+
+def _write_set(
+    folder: Path, replaced: Iterable[str], last: str
+) -> Iterator[Path]:
+    """Does what `write_together` says, in a folder that is there."""
+    _finish(folder)
+    saving = folder / SAVING
+    if saving.exists():  # of a process that ended before its set was whole
+        shutil.rmtree(saving)
+    try:
+        (saving / FILES).mkdir(parents=True)
+        yield saving / FILES
+        _write_record(folder, replaced, last)
+        _sync_folders(saving)
+        os.replace(saving, folder / SAVED)  # from here on the new set counts
+    finally:
+        shutil.rmtree(saving, ignore_errors=True)
+    _sync(folder)
+    _finish(folder)
+
+
+def _unwritten(folder: Path, error: OSError) -> OSError:
+    """Returns an error of the same kind that says what a folder holds now."""
+    state = "and is as it was"
+    if (folder / SAVED).exists():
+        state = "but a whole set is on the disk, which the next load moves"
+    known = type(error) if type(error).__module__ == "builtins" else OSError
+    unwritten = known(f"{folder} could not be written, {state}: {error}.")
+    unwritten.errno = error.errno
+    return unwritten
+
+
+def _write_record(folder: Path, replaced: Iterable[str], last: str) -> None:
+    """Brings the files of a set to the disk, and writes down their names."""
+    new = folder / SAVING / FILES
+    names = sorted(
+        (path.relative_to(new).as_posix() for path in _files_in(new)),
+        key=lambda name: (name == last, name),
+    )
+    for name in names:
+        _sync(new / name)
+    old = {
+        path.relative_to(folder).as_posix()
+        for pattern in replaced
+        for path in folder.glob(pattern)
+        if path.is_file() or path.is_symlink()
+    }
+    record = {"files": names, "removed": sorted(old - set(names))}
+    write_json(folder / SAVING / RECORD, record)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """Returns the files of a folder and of its sub-folders, sorted."""
+    return sorted(p for p in folder.rglob("*") if not p.is_dir())
+
+
+def finish_saving(folder: Path) -> Path:
+    """Moves the files of a whole set to their names, where that was left.
+
+    Args:
+        folder: A folder that `write_together` may have written to.
+
+    Returns:
+        The folder to read from: `folder`, or where it cannot be written, a
+        temporary one whose links show it as the moves would leave it.
+
+    Raises:
+        ValueError: The record of the set is damaged.
+    """
+    if not (folder / SAVED).is_dir():
+        return folder
+    try:
+        with _locked(folder):
+            _finish(folder)
+    except OSError:
+        return _finished_view(folder)
+    return folder
+
+
+def _finish(folder: Path) -> None:
+    """Moves a whole set to its names; does what is left of it."""
+    saved = folder / SAVED
+    if not saved.is_dir():
+        return
+    files, removed = _read_record(folder)
+    for name in removed:
+        (folder / name).unlink(missing_ok=True)
+    for name in files:
+        source = saved / FILES / name
+        if os.path.lexists(source):  # else it was moved before
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(source, folder / name)
+    for parent in {(folder / name).parent for name in (*files, ".")}:
+        _sync(parent)
+    (saved / RECORD).unlink(missing_ok=True)  # now there is nothing left to do
+    shutil.rmtree(saved)
+
+
+def _read_record(folder: Path) -> tuple[list[str], list[str]]:
+    """Returns the names of a whole set, and those that it removes.
+
+    Raises:
+        ValueError: The record is damaged, or names a file outside the folder.
+    """
+    path = folder / SAVED / RECORD
+    if not path.is_file():  # every file was moved before
+        return [], []
+    record = read_json(path)
+    names = [record.get(key) for key in ("files", "removed")]
+    for name in (name for part in names for name in _checked_list(part, path)):
+        inside = isinstance(name, str) and "\0" not in name
+        if inside:
+            parent = (folder / name).parent.resolve()
+            inside = parent.is_relative_to(folder.resolve())
+        if not inside:
+            raise ValueError(
+                f"{path} must name files of its own folder. Received: {name!r}."
+            )
+    return names[0], names[1]
+
+
+def _checked_list(value: Any, path: Path) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{path} must hold lists. Received: {value!r}.")
+    return value
+
+
+def _finished_view(folder: Path) -> Path:
+    """Returns a temporary folder of links: what the moves would leave."""
+    view = Path(tempfile.mkdtemp(prefix="bertbook-"))
+    atexit.register(shutil.rmtree, view, ignore_errors=True)
+    _, removed = _read_record(folder)
+    new = folder / SAVED / FILES
+    shown = {
+        path.relative_to(folder).as_posix(): path
+        for path in _files_in(folder)
+        if path.relative_to(folder).parts[0] not in (SAVED, SAVING)
+    }
+    shown |= {p.relative_to(new).as_posix(): p for p in _files_in(new)}
+    for name, path in shown.items():
+        if name not in removed:
+            (view / name).parent.mkdir(parents=True, exist_ok=True)
+            (view / name).symlink_to(path.absolute())
+    return view
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keeps other processes from writing a set there at the same time."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)  # gives the lock back
+
+
+def _sync(path: Path) -> None:
+    """Brings a file, or the names in a folder, to the disk."""
+    is_folder = path.is_dir()
+    if is_folder and fcntl is None:  # there a folder cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        with contextlib.suppress(OSError if is_folder else ()):
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_folders(folder: Path) -> None:
+    """Brings the names in a folder and its sub-folders to the disk."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_dir():
+            _sync(path)

@@ -4,6 +4,8 @@ import os
 import warnings
 from pathlib import Path
 
+from bertbook.files import finish_saving
+
 FORMS = (
     'a shipped name ("mini"), a folder in the Hugging Face layout '
     "(config.json, model.safetensors), a folder in Google's layout "
@@ -69,6 +71,13 @@ def find_folder(name_or_dir: str | Path) -> Path:
         ImportError: A "hf://" name without huggingface_hub.
     """
     name = str(name_or_dir)
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise FileNotFoundError(
+            "`name_or_dir` must be a name in UTF-8. Received: "
+            f"{name.encode('utf-8', 'backslashreplace')!r}."
+        ) from error
     if name.startswith("hf://"):
         return _download(name.removeprefix("hf://"))
     if name.startswith("keras://"):
@@ -86,7 +95,7 @@ def find_folder(name_or_dir: str | Path) -> Path:
             )
         return data_folder() / "models" / name
     if name and folder.is_dir():
-        return folder
+        return finish_saving(folder)
     if name and folder.exists():
         raise FileNotFoundError(
             f"`name_or_dir` must be a folder, not a file. Received: {name!r}."

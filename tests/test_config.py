@@ -200,9 +200,22 @@ def test_unknown_keys_are_kept_named_once_and_written_back(tmp_path):
     assert written["transformers_version"] == "5.0.0"
 
 
+# Values of further keys that are read, and so are checked.
+RIGHT_EXTRA = {
+    "architectures": ["BertModel"],
+    "classifier_dropout": 0.25,
+    "label2id": {"no": 0, "yes": 1},
+    "model_type": "bert",
+    "no_answer_threshold": -1.5,
+    "num_labels": 3,
+    "problem_type": "regression",
+    "tag_strategy": "last",
+}
+
+
 @pytest.mark.parametrize("name", sorted(EXPECTED_EXTRA - set(SAME_COMPUTATION)))
 def test_expected_keys_bring_no_warning(name):
-    value = "bert" if name == "model_type" else 5
+    value = RIGHT_EXTRA.get(name, 5)
     assert BertConfig.from_dict({name: value}).extra == {name: value}
 
 

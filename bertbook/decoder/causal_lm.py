@@ -17,6 +17,7 @@ from bertbook.model.embeddings import LearnedPositions
 from bertbook.model.layers import Dropout, gather_tokens
 from bertbook.runtime import keras, ops
 from bertbook.weights.pretrained import Pretrained
+from bertbook.weights.tensors import WEIGHT_FILES
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -184,8 +185,13 @@ class CausalLM(Pretrained, keras.Model):
         if "tokenizer.json" not in checkpoint.skipped:  # it holds WordPieces
             super()._find_tokenizers(checkpoint)
 
-    def _write(self, folder, config, arrays, max_shard_bytes):
-        decoder_files.write_causal(folder, config, arrays, max_shard_bytes)
+    def _replaced(self, folder):
+        if self.tokenizer is None:  # a BPE vocabulary there is not read here
+            return WEIGHT_FILES
+        return super()._replaced(folder)
+
+    def _write(self, folder, config, arrays, *options):
+        decoder_files.write_causal(folder, config, arrays, *options)
 
     @classmethod
     def _read(cls, name_or_dir):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from bertbook.checks import is_integer
 from bertbook.config import (
     GELU_TANH_NAMES,
     StoredConfig,
@@ -122,7 +123,9 @@ class CausalLMConfig(StoredConfig):
             for name, key in published_names.items()
             if values.get(key) is not None  # null means the default
         }
-        known.setdefault("intermediate_size", 4 * known.get("hidden_size", 768))
+        width = known.get("hidden_size", 768)
+        if is_integer(width):
+            known.setdefault("intermediate_size", 4 * width)
         known.setdefault("pad_token_id", known.get("eos_token_id", 50_256))
         if known.get("hidden_act") in GELU_TANH_NAMES:
             known["hidden_act"] = "gelu_tanh"

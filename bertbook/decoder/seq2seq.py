@@ -27,7 +27,9 @@ from bertbook.text.detokenize import spell
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights.pretrained import (
     Pretrained,
+    check_digest,
     check_vocabulary,
+    digest_entry,
     find_tokenizer,
 )
 
@@ -228,6 +230,7 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         folder = checkpoint.folder / TARGET
         if folder.is_dir():
             self.target_tokenizer = Tokenizer.from_pretrained(folder)
+            check_digest(self.target_tokenizer, folder, checkpoint, TARGET)
             name = "target_vocab_size"
             check_vocabulary(self.target_tokenizer, size, name)
 
@@ -235,10 +238,18 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         super()._save_tokenizers(folder)
         tokenizer = self.target_tokenizer
         if tokenizer is not None and tokenizer is not self.tokenizer:
-            tokenizer.save_pretrained(folder / TARGET)
+            tokenizer.write_files(
+                folder / TARGET, self.config.max_position_embeddings
+            )
 
-    def _write(self, folder, config, arrays, max_shard_bytes):
-        decoder_files.write_seq2seq(folder, config, arrays, max_shard_bytes)
+    def _metadata(self):
+        target = self.target_tokenizer
+        if target is None or target is self.tokenizer:
+            return super()._metadata()
+        return super()._metadata() | digest_entry(target, TARGET)
+
+    def _write(self, folder, config, arrays, *options):
+        decoder_files.write_seq2seq(folder, config, arrays, *options)
 
     @classmethod
     def _read(cls, name_or_dir):

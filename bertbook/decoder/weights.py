@@ -11,12 +11,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bertbook.decoder.config import CausalLMConfig, Seq2SeqConfig
+from bertbook.decoder.config import (
+    GPT2_KEYS,
+    CausalLMConfig,
+    Seq2SeqConfig,
+)
 from bertbook.files import read_json
 from bertbook.locations import find_folder
-from bertbook.weights.formats import Checkpoint
+from bertbook.weights.formats import Checkpoint, check_sizes, count_layers
 from bertbook.weights.names import thirds_of
-from bertbook.weights.tensors import open_tensors, read_floats, write_tensors
+from bertbook.weights.tensors import (
+    open_tensors,
+    read_floats,
+    read_metadata,
+    read_shapes,
+    weights_name,
+    write_tensors,
+)
 
 # Ours, GPT-2's: a dense layer or a norm within a block.
 BLOCK_PARTS = (
@@ -74,6 +85,20 @@ def count_parameters(config: CausalLMConfig) -> int:
     return sum(math.prod(shape) for shape in causal_shapes(config).values())
 
 
+# Which axis of which tensor has a size of the config.
+CAUSAL_SIZES = {
+    "vocab_size": ("token/embeddings", 0),
+    "hidden_size": ("token/embeddings", 1),
+    "max_position_embeddings": ("position/table", 0),
+    "intermediate_size": ("block_0/feed_forward/expand/bias", 0),
+}
+SEQ2SEQ_SIZES = {
+    "vocab_size": ("embeddings/token/embeddings", 0),
+    "hidden_size": ("embeddings/token/embeddings", 1),
+    "intermediate_size": ("encoder_block_0/feed_forward/expand/bias", 0),
+}
+TARGET_SIZE = {"target_vocab_size": ("target_embeddings/token/embeddings", 0)}
+
 PREFIX = "transformer."  # A GPT-2 with a head puts this before its names.
 OUTPUT = "lm_head.weight"  # tied to the token table
 
@@ -93,11 +118,27 @@ def read_causal(name_or_dir):
     """
     folder = find_folder(name_or_dir)
     config = CausalLMConfig.from_json(folder / "config.json")
+    shapes = {n.removeprefix(PREFIX): s for n, s in read_shapes(folder).items()}
+    first = {published_name: name for name, published_name in causal_names(1)}
+    check_sizes(
+        (folder / "config.json", weights_name(folder)),
+        config,
+        {"num_hidden_layers": count_layers(r"^h\.(\d+)\.", shapes)},
+        {first[n]: s for n, s in shapes.items() if n in first},
+        CAUSAL_SIZES,
+        GPT2_KEYS,
+    )
     table = {
         published_name: name
         for name, published_name in causal_names(config.num_hidden_layers)
     }
-    checkpoint = Checkpoint(config, {}, "Hugging Face", folder=folder)
+    checkpoint = Checkpoint(
+        config,
+        {},
+        "Hugging Face",
+        folder=folder,
+        metadata=read_metadata(folder),
+    )
     output = None
     for stored_name, file in open_tensors(folder):
         name = stored_name.removeprefix(PREFIX)
@@ -115,20 +156,21 @@ def read_causal(name_or_dir):
     return checkpoint
 
 
-def write_causal(folder, config, arrays, max_shard_bytes=None):
+def write_causal(folder, config, arrays, max_shard_bytes=None, metadata=None):
     """Writes config.json and the tensors of a causal model as GPT-2's.
 
     Args:
-        folder: Made where it is missing.
+        folder: As in `tensors.write_tensors`.
         config: The `CausalLMConfig` to write.
         arrays: Every tensor under our names; query, key and value apart.
         max_shard_bytes: As in `tensors.write_tensors`.
+        metadata: As in `tensors.write_tensors`.
     """
     tensors = {
         PREFIX + published_name: np.ascontiguousarray(_joined(name, arrays))
         for name, published_name in causal_names(config.num_hidden_layers)
     }
-    write_tensors(folder, config, tensors, max_shard_bytes)
+    write_tensors(folder, config, tensors, max_shard_bytes, metadata)
 
 
 def read_seq2seq(name_or_dir):
@@ -143,7 +185,10 @@ def read_seq2seq(name_or_dir):
     """
     folder = find_folder(name_or_dir)
     config = Seq2SeqConfig.from_json(folder / "config.json")
-    checkpoint = Checkpoint(config, {}, "bertbook", folder=folder)
+    _check_seq2seq_sizes(folder, config)
+    checkpoint = Checkpoint(
+        config, {}, "bertbook", folder=folder, metadata=read_metadata(folder)
+    )
     for stored_name, file in open_tensors(folder):
         name = stored_name.replace(".", "/")
         checkpoint.arrays[name] = read_floats(file, stored_name)
@@ -151,20 +196,38 @@ def read_seq2seq(name_or_dir):
     return checkpoint
 
 
-def write_seq2seq(folder, config, arrays, max_shard_bytes=None):
+def _check_seq2seq_sizes(folder, config):
+    """Compares the sizes of a config with the tensors of its folder."""
+    shapes = {n.replace(".", "/"): s for n, s in read_shapes(folder).items()}
+    has_target = config.target_vocab_size is not None
+    check_sizes(
+        (folder / "config.json", weights_name(folder)),
+        config,
+        {
+            "num_hidden_layers": count_layers(r"^encoder_block_(\d+)/", shapes),
+            "decoder_layers": count_layers(r"^decoder_block_(\d+)/", shapes),
+        },
+        shapes,
+        SEQ2SEQ_SIZES | (TARGET_SIZE if has_target else {}),
+        {"decoder_layers": "num_decoder_layers"},
+    )
+
+
+def write_seq2seq(folder, config, arrays, max_shard_bytes=None, metadata=None):
     """Writes config.json and the tensors of a `Seq2SeqTransformer`.
 
     Args:
-        folder: Made where it is missing.
+        folder: As in `tensors.write_tensors`.
         config: The `Seq2SeqConfig` to write.
         arrays: Every tensor under our names.
         max_shard_bytes: As in `tensors.write_tensors`.
+        metadata: As in `tensors.write_tensors`.
     """
     tensors = {
         name.replace("/", "."): np.ascontiguousarray(array)
         for name, array in arrays.items()
     }
-    write_tensors(folder, config, tensors, max_shard_bytes)
+    write_tensors(folder, config, tensors, max_shard_bytes, metadata)
 
 
 def _apart(name, array):
@@ -202,7 +265,8 @@ def _leave_other_vocabulary(checkpoint):
     """Skips a tokenizer.json of another kind, as that of GPT-2 itself is."""
     path = checkpoint.folder / "tokenizer.json"
     if path.is_file():
-        kind = read_json(path).get("model", {}).get("type")
+        model = read_json(path).get("model")
+        kind = model.get("type") if isinstance(model, dict) else None
         if kind != "WordPiece":
             why = f"a vocabulary of the kind {kind}, not WordPiece"
             checkpoint.skipped[path.name] = why

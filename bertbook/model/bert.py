@@ -590,9 +590,24 @@ def _head_dropout(config, dtype):
 
 
 def _labels_of(checkpoint, options):
-    """Adds the number of labels of a stored head to the keywords of a model."""
+    """Adds the number of labels of a stored head to the keywords of a model.
+
+    Raises:
+        ValueError: The config counts other labels than the head has.
+    """
     is_open = options.get("num_labels") is None and not options.get("id2label")
-    if is_open and "classifier/bias" in checkpoint.arrays:
-        count = len(checkpoint.arrays["classifier/bias"])
-        return {**options, "num_labels": count}
-    return options
+    if not is_open or "classifier/bias" not in checkpoint.arrays:
+        return options
+    count = checkpoint.arrays["classifier/bias"].size
+    config = checkpoint.config
+    known = {"num_labels": config.extra.get("num_labels", count)}
+    if config.id2label is not None:
+        known["id2label"] = len(config.id2label)
+    for key, number in known.items():
+        if number != count:
+            raise ValueError(
+                f"`{key}` must tell of {count} labels, as "
+                f"{checkpoint.stored_names['classifier/bias']} has. "
+                f"Received: {number}."
+            )
+    return {**options, "num_labels": count}

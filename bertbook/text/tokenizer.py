@@ -29,6 +29,7 @@ from bertbook.checks import (
     checked_lines,
     is_integer,
 )
+from bertbook.files import check_folder, write_together
 from bertbook.locations import find_folder
 from bertbook.text import wordpiece
 from bertbook.text.vocabulary import (
@@ -43,6 +44,15 @@ from bertbook.text.vocabulary import (
 )
 
 ENGINES = ("rust", "python")
+TOKENIZER_CONFIG = "tokenizer_config.json"
+# The files of a tokenizer; those of an older one go where a new one is saved.
+TOKENIZER_FILES = (
+    "vocab.txt",
+    "tokenizer.json",
+    TOKENIZER_CONFIG,
+    "added_tokens.json",
+    "special_tokens_map.json",
+)
 
 
 @dataclass(frozen=True)
@@ -238,12 +248,33 @@ class Tokenizer:
         return cls(pieces, lowercase=lowercase, engine=engine)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Writes vocab.txt, tokenizer.json and tokenizer_config.json."""
-        folder = Path(folder)
+        """Writes vocab.txt, tokenizer.json and tokenizer_config.json.
+
+        They take effect together, as `files.write_together` says.
+
+        Raises:
+            ValueError: `folder` is no name of a folder.
+            OSError: The disk is full, or `folder` cannot be written.
+        """
+        folder = check_folder(folder)
+        with write_together(folder, TOKENIZER_FILES, TOKENIZER_CONFIG) as new:
+            self.write_files(new)
+
+    def write_files(
+        self, folder: Path, model_max_length: int | None = None
+    ) -> None:
+        """Writes the three files into a folder, one after the other.
+
+        Args:
+            folder: Made where it is missing.
+            model_max_length: Most tokens of a model's input, which other
+                libraries read. None leaves it open.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         text = "\n".join(self.vocabulary) + "\n"
         (folder / "vocab.txt").write_text(text, encoding="utf-8", newline="\n")
-        self._rust(None).save(str(folder / "tokenizer.json"))
+        text = self._rust(None).to_str(pretty=True)
+        (folder / "tokenizer.json").write_text(text, encoding="utf-8")
         settings = {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
@@ -254,7 +285,9 @@ class Tokenizer:
                 for token in SPECIAL_TOKENS
             },
         }
-        path = folder / "tokenizer_config.json"
+        if model_max_length is not None:
+            settings["model_max_length"] = model_max_length
+        path = folder / TOKENIZER_CONFIG
         path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
     # Encoding and decoding.

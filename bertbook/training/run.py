@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bertbook.files import read_json, write_json
+from bertbook.files import finish_saving, read_json, write_json
 from bertbook.training import checkpoint
 from bertbook.training.monitor import Log
 
@@ -24,6 +24,7 @@ class RunFolder:
 
     def __init__(self, path, verbose=True):
         self.path = Path(path)
+        finish_saving(self.path)
         self.record = self.path / RECORD
         self.checkpoints = self.path / "checkpoints"
         self.verbose = verbose

@@ -110,6 +110,14 @@ TIED = {
     "cls.predictions.decoder.weight": "embeddings/token/embeddings",
     "cls.predictions.decoder.bias": "masked_lm/bias",
 }
+# Which axis of which tensor has a size of the config.
+SIZES = {
+    "vocab_size": ("embeddings/token/embeddings", 0),
+    "hidden_size": ("embeddings/token/embeddings", 1),
+    "max_position_embeddings": ("embeddings/position/table", 0),
+    "type_vocab_size": ("embeddings/segment/embeddings", 0),
+    "intermediate_size": ("block_0/feed_forward/expand/bias", 0),
+}
 # Stored as (out, in) there.
 GOOGLE_TRANSPOSED = (
     "next_sentence/kernel",

@@ -1,18 +1,22 @@
 """`Pretrained`: loading, saving and checked batches for every model."""
 
 import functools
+import hashlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
+from bertbook.checks import is_integer
 from bertbook.config import BertConfig, StoredConfig
+from bertbook.files import check_folder, write_together
 from bertbook.runtime import choose_dtype, compile_with, is_concrete, keras
-from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.tokenizer import TOKENIZER_FILES, Tokenizer
 from bertbook.weights import formats, names
+from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS, weights_name
 
 
 @dataclass
@@ -174,7 +178,9 @@ class Pretrained:
                 Face, Google or KerasHub, "hf://org/name", "keras://preset", or
                 a KerasHub `BertBackbone`.
             **options: Keywords of the model, for example `dtype`; there "auto"
-                is what `runtime.choose_dtype` says.
+                is what `runtime.choose_dtype` says. A rate of dropout by its
+                name in the config, one of `RATES`, takes the place of the
+                stored one.
 
         Raises:
             FileNotFoundError: There is no such model; the forms are listed.
@@ -184,7 +190,8 @@ class Pretrained:
         if options.get("dtype") == "auto":
             options["dtype"] = choose_dtype().path
         checkpoint = cls._read(name_or_dir)
-        model = cls(checkpoint.config, **cls._options(checkpoint, options))
+        options = _set_rates(checkpoint, options)
+        model = cls._from_checkpoint(checkpoint, options)
         _leave_other_sizes(checkpoint, model)
         model.load_report = _fill(model, checkpoint, str(name_or_dir))
         model._find_tokenizers(checkpoint)
@@ -202,12 +209,28 @@ class Pretrained:
         self.tokenizer = find_tokenizer(checkpoint)
 
     @classmethod
+    def _from_checkpoint(cls, checkpoint, options):
+        """Returns a model of the config of a file, its weights drawn anew."""
+        try:
+            filled = cls._options(checkpoint, options)
+            return cls(checkpoint.config, **filled)
+        except ValueError as error:
+            if options or checkpoint.folder is None:
+                raise
+            path = formats.config_path(checkpoint)
+            raise ValueError(f"{path}: {error}") from error
+
+    @classmethod
     def _options(cls, checkpoint, options):
         """Returns the keywords of the model, with what the file knows."""
         return options
 
     def save_pretrained(self, folder, dtype="float32", max_shard_bytes=None):
         """Writes config.json, model.safetensors and the tokenizer's files.
+
+        They take effect together: at any moment the folder holds the old
+        model or the new one. Files of an older model that the new one does
+        not have are removed.
 
         Args:
             folder: Made where it is missing.
@@ -216,28 +239,73 @@ class Pretrained:
                 weights go into several files with an index.
 
         Raises:
-            ValueError: `dtype` is unknown, or cannot hold a value.
+            ValueError: An argument has an unknown value, or weights are NaN,
+                infinite or too large for `dtype`; all are named.
+            OSError: The disk is full, or `folder` cannot be written.
         """
+        folder = check_folder(folder)
         _check_stored_dtype(dtype)
-        arrays = {
-            name: _stored(name, keras.ops.convert_to_numpy(tensor), dtype)
-            for name, tensor in named_tensors(self).items()
-        }
+        _check_shard_bytes(max_shard_bytes)
+        arrays = _stored(named_tensors(self), dtype)
         extra = {**self.config.extra, "architectures": [self.architecture]}
         extra.pop("torch_dtype", None)  # an older name of the same
         config = self.config.replace(extra={**extra, "dtype": dtype})
-        self._save_tokenizers(Path(folder))
-        self._write(Path(folder), config, arrays, max_shard_bytes)
+        with write_together(folder, self._replaced(folder), WEIGHTS) as new:
+            self._save_tokenizers(new)
+            self._write(new, config, arrays, max_shard_bytes, self._metadata())
+
+    def _replaced(self, folder):
+        """Returns the patterns of an older model's files in a folder.
+
+        A tokenizer beside no weights is nobody's yet: it stays.
+        """
+        if not any(any(folder.glob(name)) for name in WEIGHT_FILES):
+            return WEIGHT_FILES
+        old = [name for name in TOKENIZER_FILES if (folder / name).is_file()]
+        if self.tokenizer is None and old:
+            warnings.warn(
+                f"{folder}: the new model has no tokenizer, so that of the old "
+                f"one is removed: {', '.join(old)}.",
+                stacklevel=3,
+            )
+        # A translator has a second tokenizer in a sub-folder.
+        second = [f"target/{name}" for name in TOKENIZER_FILES]
+        return (*WEIGHT_FILES, *TOKENIZER_FILES, *second)
 
     def _save_tokenizers(self, folder):
+        """Writes the files of every tokenizer of the model."""
         if self.tokenizer is not None:
-            self.tokenizer.save_pretrained(folder)
+            limit = self.config.max_position_embeddings
+            self.tokenizer.write_files(folder, limit)
 
-    def _write(self, folder, config, arrays, max_shard_bytes):
+    def _metadata(self):
+        """Returns what the header of the weights says beside the tensors."""
+        return {} if self.tokenizer is None else digest_entry(self.tokenizer)
+
+    def _write(self, folder, config, arrays, *options):
         """Writes the config and the tensors under the names of others."""
         formats.write_hugging_face(
-            folder, config, arrays, self.weight_prefix, max_shard_bytes
+            folder, config, arrays, self.weight_prefix, *options
         )
+
+
+# Fields of a config that change no tensor and no result of a trained model.
+RATES = (
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "classifier_dropout",  # of a task's head, kept in `extra`
+)
+
+
+def _set_rates(checkpoint, options):
+    """Puts rates among the keywords into the config; returns the others."""
+    rates = {name: options[name] for name in RATES if name in options}
+    fields = {n: rate for n, rate in rates.items() if hasattr(BertConfig, n)}
+    more = {n: rate for n, rate in rates.items() if n not in fields}
+    if more:
+        fields["extra"] = {**checkpoint.config.extra, **more}
+    checkpoint.config = checkpoint.config.replace(**fields)
+    return {n: value for n, value in options.items() if n not in rates}
 
 
 def _check_stored_dtype(dtype):
@@ -248,20 +316,42 @@ def _check_stored_dtype(dtype):
         )
 
 
-def _stored(name, array, dtype):
-    """Returns a tensor in the format to be written.
+def _check_shard_bytes(max_shard_bytes):
+    """Refuses a size of shards that is no positive number of bytes."""
+    if max_shard_bytes is None:
+        return
+    if not is_integer(max_shard_bytes) or max_shard_bytes < 1:
+        raise ValueError(
+            "`max_shard_bytes` must be an integer >= 1, or None. Received: "
+            f"{max_shard_bytes!r}."
+        )
+
+
+def _stored(tensors, dtype):
+    """Returns tensors as arrays in the format to be written.
 
     Raises:
-        ValueError: A value does not fit.
+        ValueError: Some hold NaN or infinity, or a value that does not fit.
     """
-    array = array.astype("float32")
-    largest = np.abs(array).max()
-    if dtype == "float16" and largest > np.finfo("float16").max:
+    arrays = {
+        name: keras.ops.convert_to_numpy(tensor).astype("float32")
+        for name, tensor in tensors.items()
+    }
+    broken = [n for n, array in arrays.items() if not np.isfinite(array).all()]
+    if broken:
         raise ValueError(
-            f'`dtype="float16"` must hold every value. Received: {largest} '
-            f"in {name}."
+            "Weights to be saved must be finite. Received: NaN or infinity in "
+            f"{', '.join(broken)}."
         )
-    return array.astype(dtype)
+    limit = np.finfo(dtype).max
+    for name, array in arrays.items():
+        largest = np.abs(array).max(initial=0.0)
+        if largest > limit:
+            raise ValueError(
+                f'`dtype="{dtype}"` must hold every value. Received: {largest} '
+                f"in {name}."
+            )
+    return {name: array.astype(dtype) for name, array in arrays.items()}
 
 
 def named_tensors(model):
@@ -405,18 +495,69 @@ def _unknown_tensors(shapes, checkpoint):
 
 
 def find_tokenizer(checkpoint):
-    """Returns the tokenizer beside the weights, None where there is none."""
+    """Returns the tokenizer beside the weights, None where there is none.
+
+    Raises:
+        ValueError: It is not the one that the weights were saved with.
+    """
     if checkpoint.tokenizer is not None:
         tokenizer = Tokenizer(**checkpoint.tokenizer)
-    elif checkpoint.folder is not None and any(
-        (checkpoint.folder / name).is_file()
-        for name in ("tokenizer.json", "vocab.txt")
-    ):
+    elif checkpoint.folder is not None and _tokenizer_file(checkpoint.folder):
         tokenizer = Tokenizer.from_pretrained(checkpoint.folder)
+        check_digest(tokenizer, checkpoint.folder, checkpoint)
     else:
         return None
     check_vocabulary(tokenizer, checkpoint.config.vocab_size)
     return tokenizer
+
+
+def _tokenizer_file(folder):
+    """Returns the file that holds the vocabulary of a folder, or None."""
+    paths = (folder / name for name in ("tokenizer.json", "vocab.txt"))
+    return next((path for path in paths if path.is_file()), None)
+
+
+VOCABULARY = "vocabulary"  # the entry of the header; see `digest_entry`
+
+
+def digest_entry(tokenizer, part=None):
+    """Returns what the header of weights says of their vocabulary.
+
+    It is a hash of the pieces, not of a file: other libraries write the same
+    vocabulary in other ways.
+
+    Args:
+        tokenizer: The `Tokenizer` that the weights belong to.
+        part: The name of a further tokenizer of the model.
+    """
+    pieces = "\n".join(tokenizer.vocabulary)  # no piece holds a line break
+    digest = hashlib.sha256(pieces.encode()).hexdigest()
+    return {f"{part}_{VOCABULARY}" if part else VOCABULARY: digest}
+
+
+def check_digest(tokenizer, folder, checkpoint, part=None):
+    """Refuses weights that were saved with another vocabulary.
+
+    Files that say nothing of a vocabulary, as those of other libraries, are
+    taken.
+
+    Args:
+        tokenizer: The `Tokenizer` of a folder.
+        folder: The folder.
+        checkpoint: What was read of the weights.
+        part: As in `digest_entry`.
+
+    Raises:
+        ValueError: They do not belong together; both files are named.
+    """
+    for name, digest in digest_entry(tokenizer, part).items():
+        if checkpoint.metadata.get(name, digest) != digest:
+            weights = weights_name(checkpoint.folder)
+            raise ValueError(
+                f"{_tokenizer_file(folder)} must hold the vocabulary that "
+                f"{weights} was saved with. Received: another one, of "
+                f"{len(tokenizer)} pieces."
+            )
 
 
 def check_vocabulary(tokenizer, vocab_size, name="vocab_size"):
