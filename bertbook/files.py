@@ -198,7 +198,7 @@ def check_folder(folder: Any) -> Path:
     except UnicodeEncodeError as error:
         raise ValueError(
             "`folder` must be a name in UTF-8. Received: "
-            f"{os.fsencode(path)!r}."
+            f"{str(path).encode('utf-8', 'backslashreplace')!r}."
         ) from error
     if "\0" in str(path) or path.exists() and not path.is_dir():
         raise ValueError(

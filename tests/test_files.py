@@ -1,13 +1,26 @@
 """Files as lines: packings, archives, and what is damaged."""
 
+import contextlib
+import errno
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from bertbook.datasets.readers import checked_columns, kept_rows
-from bertbook.files import DataFile, read_json, write_json, write_whole
+from bertbook.files import (
+    DataFile,
+    check_folder,
+    finish_saving,
+    read_json,
+    write_json,
+    write_together,
+    write_whole,
+)
 from bertbook.training.run import hash_columns
+from tests.helpers.kills import Killed, stop_after
 from tests.helpers.set_files import write, write_archive
 
 # U+2028, U+0085, a form feed and a lone carriage return end no line.
@@ -181,3 +194,225 @@ def test_json_is_read_as_it_was_written(tmp_path):
     values = {"steps": 3, "name": "é", "nested": {"rate": 0.1}}
     write_json(tmp_path / "a.json", values)
     assert read_json(tmp_path / "a.json") == values
+
+
+# JSON that cannot be read.
+
+DEEP = "[" * 100_000
+BAD_JSON = {
+    "deep": '{"a": ' + DEEP,
+    "deep objects": '{"a": ' * 100_000,
+    "a long number": '{"a": ' + "9" * 5_000 + "}",
+    "a list": "[]",
+    "a text": '"a"',
+    "null": "null",
+    "nothing": "",
+    "a space": " ",
+    "cut": '{"a": 1',
+    "more": '{"a": 1} {}',
+    "a comment": '{"a": 1} // one',
+    "a key named twice": '{"a": 1, "a": 2}',
+    "a key named twice inside": '{"b": [{"a": 1, "a": 1}]}',
+    "a byte order mark": '\ufeff{"a": 1}',
+}
+
+
+@pytest.mark.parametrize("case", BAD_JSON)
+def test_read_json_names_the_file_that_is_no_json_object(case, tmp_path):
+    path = write(tmp_path / "a.json", BAD_JSON[case])
+    with pytest.raises(ValueError, match=re.escape(str(path))) as caught:
+        read_json(path)
+    assert "JSON" in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_read_json_refuses_bytes_that_are_not_utf8(tmp_path):
+    path = write(tmp_path / "a.json", '{"a": "é"}'.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"a\.json is not valid JSON: 'utf-8'"):
+        read_json(path)
+    path.write_bytes('{"a": "é"}'.encode("utf-16"))
+    with pytest.raises(ValueError, match=r"a\.json is not valid JSON: 'utf-8'"):
+        read_json(path)
+
+
+def test_read_json_refuses_a_huge_file_before_it_is_read(tmp_path):
+    path = tmp_path / "a.json"
+    with open(path, "wb") as file:
+        file.truncate(2**40)  # a hole: it takes no room on the disk
+    with pytest.raises(ValueError, match=rf"at most.*Received: {2**40}"):
+        read_json(path)
+
+
+# Sets of files that take effect together.
+
+OLD = {"a": "old a", "b": "old b", "sub/c": "old c", "other": "kept"}
+NEW = {"a": "new a", "d": "new d", "sub/e": "new e"}
+AFTER = {**NEW, "other": "kept"}  # `other` is none of the set
+SET = ("?", "sub/?")
+
+
+def fill(folder, texts):
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return folder
+
+
+def texts_in(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_text("utf-8")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def save(folder, texts=NEW):
+    with write_together(folder, SET, last="a") as new:
+        fill(new, texts)
+
+
+def test_a_set_replaces_an_older_one_and_leaves_other_files(tmp_path):
+    save(fill(tmp_path, OLD))
+    assert texts_in(tmp_path) == AFTER
+    save(tmp_path / "x" / "y")
+    assert texts_in(tmp_path / "x" / "y") == NEW
+    assert not (tmp_path / "x" / "y" / ".saving").exists()
+
+
+@pytest.fixture
+def fast_disk(monkeypatch):
+    """A disk on which bringing a file to it takes no time."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.mark.usefixtures("fast_disk")
+def test_a_set_counts_from_one_moment_on_wherever_a_process_ends(
+    tmp_path, monkeypatch
+):
+    seen = []
+    for count in range(100):
+        folder = fill(tmp_path / f"{count}", OLD)
+        with monkeypatch.context() as patch:
+            left = stop_after(patch, count)
+            with contextlib.suppress(Killed):
+                save(folder)
+        assert finish_saving(folder) == folder
+        found = texts_in(folder)
+        found = {n: t for n, t in found.items() if not n.startswith(".saving/")}
+        assert found in (OLD, AFTER), count
+        seen.append(found == AFTER)
+        save(folder, {"z": "later"})
+        assert texts_in(folder) == {"z": "later", "other": "kept"}, count
+        if left[0] > 0:
+            break
+    assert seen == sorted(seen), "once new, always new"
+    assert seen.count(False) > 5
+    assert seen.count(True) > 5
+
+
+@pytest.mark.usefixtures("fast_disk")
+def test_a_folder_that_cannot_be_written_is_read_as_if_finished(
+    tmp_path, monkeypatch
+):
+    views = 0
+    for count in range(5, 40):
+        folder = fill(tmp_path / f"{count}", OLD)
+        with monkeypatch.context() as patch:
+            stop_after(patch, count)
+            with contextlib.suppress(Killed):
+                save(folder)
+        before = texts_in(folder)
+        with monkeypatch.context() as patch:
+            frozen = OSError(errno.EROFS, "Read-only file system")
+            stop_after(patch, 0, frozen, ("replace", "unlink", "rmdir"))
+            view = finish_saving(folder)
+        if view != folder:
+            assert texts_in(view) == AFTER
+            views += 1
+        assert texts_in(folder) == before, "nothing is changed there"
+    assert views > 5
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
+def test_an_error_leaves_the_old_set_and_nothing_else(error, tmp_path):
+    def broken(folder):
+        with write_together(folder, SET) as new:
+            fill(new, NEW)
+            raise error("no room")
+
+    fill(tmp_path, OLD)
+    with pytest.raises(error, match="no room"):
+        broken(tmp_path)
+    assert texts_in(tmp_path) == OLD
+    with pytest.raises(error, match="no room"):
+        broken(tmp_path / "x" / "y")
+    assert not (tmp_path / "x").exists(), "folders that were made for it"
+
+
+def test_a_full_disk_is_one_error_that_says_what_the_folder_holds(
+    tmp_path, monkeypatch
+):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    fill(tmp_path, OLD)
+    for count in range(len(NEW) + 1):  # each file, and the record of them
+        with monkeypatch.context() as patch:
+            stop_after(patch, count, full, ("fsync",))
+            with pytest.raises(OSError, match="No space left") as caught:
+                save(tmp_path)
+        assert caught.value.errno == errno.ENOSPC
+        message = str(caught.value)
+        assert message.startswith(f"{tmp_path} could not be written, and is as")
+        assert texts_in(tmp_path) == OLD
+
+
+@pytest.mark.usefixtures("fast_disk")
+def test_two_threads_write_one_set_after_the_other(tmp_path):
+    sets = [dict.fromkeys("abcdefgh", f"{i}") for i in range(4)]
+
+    def repeat(texts):
+        for _ in range(20):
+            save(tmp_path, texts)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(repeat, sets))
+    assert texts_in(tmp_path) in sets
+
+
+BAD_RECORDS = [
+    {"files": ["a"], "removed": ["../outside"]},
+    {"files": ["a"], "removed": ["link/outside"]},
+    {"files": ["../outside"], "removed": []},
+    {"files": ["/tmp/outside"], "removed": []},
+    {"files": [3], "removed": []},
+    {"files": ["a\0b"], "removed": []},
+    {"files": "a", "removed": []},
+    {"files": {"a": 1}, "removed": []},
+    {"removed": []},
+]
+
+
+@pytest.mark.parametrize("record", BAD_RECORDS, ids=str)
+def test_a_record_cannot_reach_out_of_its_folder(record, tmp_path):
+    outside = write(tmp_path / "outside", "mine")
+    folder = tmp_path / "model"
+    fill(folder / ".saved" / "files", {"a": "new"})
+    (folder / "link").symlink_to(tmp_path)
+    write_json(folder / ".saved" / "record.json", record)
+    with pytest.raises(ValueError, match=r"record\.json must"):
+        finish_saving(folder)
+    assert outside.read_text("utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    "folder", [None, 3, True, b"x", "", [], {}, "a\0b", "\ud800", "o\udcff"]
+)
+def test_what_is_no_folder_to_write_to(folder):
+    with pytest.raises(ValueError, match=r"^`folder` must be.*Received"):
+        check_folder(folder)
+
+
+def test_a_file_is_no_folder_to_write_to(tmp_path):
+    path = write(tmp_path / "a", "text")
+    with pytest.raises(ValueError, match="must be a folder, not a file"):
+        check_folder(path)
+    assert check_folder(str(tmp_path)) == tmp_path
