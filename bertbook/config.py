@@ -26,6 +26,7 @@ BLOCK_SIZES = (
     "num_attention_heads",  # N
     "intermediate_size",  # F
 )
+LARGEST_SIZE = 2**31 - 1  # ids and positions are int32
 COMMON_SIZES = ("vocab_size", *BLOCK_SIZES, "max_position_embeddings")
 
 
@@ -137,7 +138,7 @@ def warn_of_unknown(
 
 
 def check_sizes(config: Any, more: Iterable[str] = ()) -> None:
-    """Refuses a size that is no integer or below 1.
+    """Refuses a size that is no integer, below 1, or beyond int32.
 
     Args:
         config: A config with the fields of `COMMON_SIZES`.
@@ -148,6 +149,11 @@ def check_sizes(config: Any, more: Iterable[str] = ()) -> None:
         if not _is_integer(value) or value < 1:
             raise ValueError(
                 f"`{name}` must be an integer >= 1. Received: {value!r}."
+            )
+        if value > LARGEST_SIZE:
+            raise ValueError(
+                f"`{name}` must be an integer in [1, {LARGEST_SIZE}]. "
+                f"Received: {value!r}."
             )
 
 
