@@ -22,8 +22,10 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # a system without locks of this kind
-    fcntl = None  # type: ignore[assignment]
+
+    HAS_LOCKS = True
+except ImportError:  # Windows, where a folder cannot be opened either
+    HAS_LOCKS = False
 
 Columns = dict[str, list[Any]]
 OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open}
@@ -348,8 +350,9 @@ def _read_record(folder: Path) -> tuple[list[str], list[str]]:
     if not path.is_file():  # every file was moved before
         return [], []
     record = read_json(path)
-    names = [record.get(key) for key in ("files", "removed")]
-    for name in (name for part in names for name in _checked_list(part, path)):
+    files = _checked_list(record.get("files"), path)
+    removed = _checked_list(record.get("removed"), path)
+    for name in (*files, *removed):
         inside = isinstance(name, str) and "\0" not in name
         if inside:
             parent = (folder / name).parent.resolve()
@@ -358,7 +361,7 @@ def _read_record(folder: Path) -> tuple[list[str], list[str]]:
             raise ValueError(
                 f"{path} must name files of its own folder. Received: {name!r}."
             )
-    return names[0], names[1]
+    return files, removed
 
 
 def _checked_list(value: Any, path: Path) -> list[Any]:
@@ -389,7 +392,7 @@ def _finished_view(folder: Path) -> Path:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keeps other processes from writing a set there at the same time."""
-    if fcntl is None:
+    if not HAS_LOCKS:
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -403,14 +406,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _sync(path: Path) -> None:
     """Brings a file, or the names in a folder, to the disk."""
-    is_folder = path.is_dir()
-    if is_folder and fcntl is None:  # there a folder cannot be opened
+    if not path.is_dir():
+        with open(path, "rb+") as file:
+            os.fsync(file.fileno())
         return
-    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
-    try:
-        with contextlib.suppress(OSError if is_folder else ()):
+    if HAS_LOCKS:
+        handle = os.open(path, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # not every file system does this
             os.fsync(handle)
-    finally:
         os.close(handle)
 
 

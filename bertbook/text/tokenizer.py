@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tokenizers as rust
@@ -275,7 +276,7 @@ class Tokenizer:
         (folder / "vocab.txt").write_text(text, encoding="utf-8", newline="\n")
         text = self._rust(None).to_str(pretty=True)
         (folder / "tokenizer.json").write_text(text, encoding="utf-8")
-        settings = {
+        settings: dict[str, Any] = {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
             "strip_accents": self.strip_accents,

@@ -605,8 +605,8 @@ def _highest_step(names: list[str]) -> str | None:
     """Returns bert_model.ckpt, else the name with the highest step."""
     if "bert_model.ckpt" in names:
         return "bert_model.ckpt"
-    steps = {n: re.fullmatch(r"(.*)-(\d{1,18})", n) for n in names}
-    kinds = {match[1] if match else None for match in steps.values()}
-    if len(kinds) > 1 or None in kinds:
+    found = [re.fullmatch(r"(.*)-(\d{1,18})", name) for name in names]
+    steps = [match for match in found if match]
+    if len(steps) < len(names) or len({match[1] for match in steps}) > 1:
         return None
-    return max(names, key=lambda name: int(steps[name][2]))
+    return max(steps, key=lambda match: int(match[2]))[0]
