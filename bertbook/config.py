@@ -376,9 +376,10 @@ class BertConfig(StoredConfig):
             del known["id2label"]  # names of no label
         if isinstance(known.get("id2label"), Mapping):
             known["id2label"] = _numbered(known["id2label"])
-            _check_opposite(known["id2label"], extra.get("label2id"))
         warn_of_unknown(extra, EXPECTED_EXTRA, origin)
-        return cls(**known, extra=extra)
+        config = cls(**known, extra=extra)
+        _check_opposite(config.id2label or {}, extra.get("label2id") or {})
+        return config
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the keys and values of a `config.json`."""
@@ -423,10 +424,10 @@ def _numbered(labels: Mapping[Any, Any]) -> dict[Any, Any]:
     return {int(k) if _is_label_number(k) else k: v for k, v in labels.items()}
 
 
-def _check_opposite(id2label: Mapping[Any, Any], label2id: Any) -> None:
+def _check_opposite(
+    id2label: Mapping[int, str], label2id: Mapping[str, Any]
+) -> None:
     """Refuses names and numbers of labels that contradict each other."""
-    if not isinstance(label2id, Mapping) or not _is_numbered(label2id):
-        return  # `check_extra` says what it must be
     for name, number in label2id.items():
         if id2label.get(int(number), name) != name:
             raise ValueError(

@@ -76,23 +76,36 @@ def load_checkpoint(folder, model):
     for path in paths:
         try:
             with safetensors.safe_open(path, "numpy") as file:
-                metadata = file.metadata()
+                step, state = _read_progress(file.metadata())
                 names = file.keys()
                 arrays = {name: file.get_tensor(name) for name in names}
-        except (safetensors.SafetensorError, OSError) as error:
+        except (safetensors.SafetensorError, OSError, ValueError) as error:
             warnings.warn(
                 f"{path} is damaged ({error}); the one before it is taken.",
                 stacklevel=2,
             )
             continue
         _assign(model, arrays, path)
-        return int(metadata["step"]), json.loads(metadata["state"])
+        return step, state
     if paths:
         raise ValueError(
             f"Every checkpoint in {folder} is damaged: "
             f"{', '.join(path.name for path in paths)}."
         )
     return None
+
+
+def _read_progress(metadata):
+    """Returns the step and the state that the header of a checkpoint holds.
+
+    Raises:
+        ValueError: They are not there, as after another program wrote the
+            file again, or they are no number and no JSON.
+    """
+    missing = [n for n in ("step", "state") if n not in (metadata or {})]
+    if missing:
+        raise ValueError(f"its header lacks {' and '.join(missing)}")
+    return int(metadata["step"]), json.loads(metadata["state"])
 
 
 def save_weights(path, model):

@@ -327,6 +327,9 @@ def _check_shard_bytes(max_shard_bytes):
         )
 
 
+NAMED_AT_MOST = 8  # tensors in one message
+
+
 def _stored(tensors, dtype):
     """Returns tensors as arrays in the format to be written.
 
@@ -339,9 +342,11 @@ def _stored(tensors, dtype):
     }
     broken = [n for n, array in arrays.items() if not np.isfinite(array).all()]
     if broken:
+        shown = ", ".join(broken[:NAMED_AT_MOST])
+        more = len(broken) - NAMED_AT_MOST
         raise ValueError(
             "Weights to be saved must be finite. Received: NaN or infinity in "
-            f"{', '.join(broken)}."
+            f"{shown}{f' and {more} more tensors' if more > 0 else ''}."
         )
     limit = np.finfo(dtype).max
     for name, array in arrays.items():

@@ -102,6 +102,28 @@ def test_a_cut_checkpoint_is_named_and_the_one_before_taken(
         assert np.array_equal(first, second)
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        None,
+        {"step": "2"},
+        {"state": "[]"},
+        {"step": "two", "state": "[]"},
+        {"step": "2", "state": "["},
+    ],
+)
+def test_a_checkpoint_with_another_header_is_named_and_the_one_before_taken(
+    metadata, model, tmp_path
+):
+    for step in (1, 2):
+        checkpoint.save_checkpoint(tmp_path, step, model, [step])
+    path = tmp_path / "checkpoint-00000002.safetensors"
+    arrays = safetensors.numpy.load_file(path)
+    safetensors.numpy.save_file(arrays, path, metadata)
+    with pytest.warns(UserWarning, match="checkpoint-00000002.*is damaged"):
+        assert checkpoint.load_checkpoint(tmp_path, model) == (1, [1])
+
+
 def test_checkpoints_that_are_all_damaged_are_an_error(model, tmp_path):
     checkpoint.save_checkpoint(tmp_path, 1, model, None)
     (path,) = tmp_path.iterdir()

@@ -310,6 +310,16 @@ def pickle_only(folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
 
 
+def other_library_only(name):
+    """Returns a function that leaves the weights of another library alone."""
+
+    def damage(folder):
+        (folder / "model.safetensors").rename(folder / name)
+
+    damage.__name__ = f"{name} alone"
+    return damage
+
+
 def drop_config(folder):
     (folder / "config.json").unlink()
 
@@ -388,6 +398,21 @@ def larger_vocabulary(folder):
         ),
         (drop_weights, FileNotFoundError, r"holds no model\.safetensors"),
         (pickle_only, FileNotFoundError, "A pickled file can run code"),
+        (
+            other_library_only("pytorch_model-00001-of-00002.bin"),
+            FileNotFoundError,
+            r"holds no model\.safetensors.*weights_only=True",
+        ),
+        (
+            other_library_only("tf_model.h5"),
+            FileNotFoundError,
+            r"holds tf_model\.h5.*from_tf=True\)\.save_pretrained",
+        ),
+        (
+            other_library_only("flax_model.msgpack"),
+            FileNotFoundError,
+            r"holds flax_model\.msgpack.*from_flax=True\)\.save_pretrained",
+        ),
         (drop_config, FileNotFoundError, r"no config\.json"),
         (break_config, ValueError, "is not valid JSON"),
         (other_model, ValueError, "`model_type` must be 'bert'.*'roberta'"),

@@ -1,6 +1,7 @@
 """`save_pretrained`: the old model or the new one, whatever happens."""
 
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -411,6 +412,25 @@ def test_weights_that_are_no_numbers_are_not_saved(value, dtype, tmp_path):
     )
     with pytest.raises(ValueError, match=message):
         model.save_pretrained(tmp_path, dtype=dtype)
+    assert what_is_in(tmp_path) == IN_OLD
+
+
+def test_a_model_of_nothing_but_nan_is_named_by_its_first_tensors(tmp_path):
+    message = r"in embeddings/token/embeddings, .* and \d+ more tensors\.$"
+    with pytest.raises(ValueError, match=message):
+        make_model(np.nan).save_pretrained(tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_folder_without_permission_is_one_error(
+    models, tmp_path, monkeypatch
+):
+    models[0].save_pretrained(tmp_path)
+    refused = PermissionError(errno.EACCES, "Permission denied")
+    with monkeypatch.context() as patch:
+        stop_after(patch, 0, refused, ("mkdir",))
+        with pytest.raises(PermissionError, match="could not be written, and"):
+            models[1].save_pretrained(tmp_path)
     assert what_is_in(tmp_path) == IN_OLD
 
 
