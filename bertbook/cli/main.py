@@ -123,7 +123,7 @@ def _pretrain_model(options) -> None:
             seed=options.seed,
         ),
         model=size,
-        tokenizer=_choose_tokenizer(options),
+        tokenizer=options.vocab_size or options.tokenizer,
         examples=examples.ExampleSettings(
             max_length=options.max_length,
             next_sentence=not options.no_next_sentence,
@@ -142,25 +142,6 @@ def _pretrain_model(options) -> None:
         ),
     )
     print(f"written: {options.out}")
-
-
-def _choose_tokenizer(options):
-    """Returns the tokenizer by name, or trains one on the corpus, once."""
-    if options.vocab_size is None:
-        return Tokenizer.from_pretrained(options.tokenizer)
-    folder = Path(options.out) / "tokenizer"
-    if not (folder / "tokenizer_config.json").is_file():  # written last
-        lines = itertools.chain.from_iterable(
-            corpus.read_documents(options.corpus)
-        )
-        Tokenizer.train(lines, options.vocab_size).save_pretrained(folder)
-    tokenizer = Tokenizer.from_pretrained(folder)
-    if len(tokenizer) > options.vocab_size:
-        raise ValueError(
-            f"`--vocab-size` must be that of the run in {options.out}, "
-            f"{len(tokenizer)}. Received: {options.vocab_size}."
-        )
-    return tokenizer
 
 
 def _print_info(options) -> None:
