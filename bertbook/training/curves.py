@@ -98,7 +98,7 @@ def _as_float(value: Any) -> float:
     """Returns a number of a log, NaN for an empty place or a word."""
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
