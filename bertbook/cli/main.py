@@ -1,16 +1,13 @@
 """The commands of `python -m bertbook`."""
 
 import argparse
-import itertools
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from bertbook import locations, runtime
 from bertbook.cli import finetuning, translation
-from bertbook.pretraining import corpus, examples, masking
-from bertbook.text.tokenizer import Tokenizer
+from bertbook.pretraining import examples, masking
 
 READER_GONE = 141  # as a shell says it: 128, and 13 for SIGPIPE
 

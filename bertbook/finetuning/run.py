@@ -13,10 +13,11 @@ from bertbook.batches.feeding import feed_fit
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
 from bertbook.files import read_json, write_json
-from bertbook.runtime import choose_compilation, keras
+from bertbook.runtime import choose_compilation
 from bertbook.tasks.labels import REGRESSION
 from bertbook.tasks.word_tasks import Questions
 from bertbook.training import cards, checkpoint
+from bertbook.training.checkpoint import check_finite
 from bertbook.training.monitor import Monitor
 from bertbook.training.optimizers import (
     AdamW,
@@ -25,7 +26,6 @@ from bertbook.training.optimizers import (
     count_warmup_steps,
     make_optimizer,
 )
-from bertbook.training.checkpoint import check_finite
 from bertbook.training.run import (
     FINISHED,
     RunFolder,
@@ -362,9 +362,7 @@ def hash_of_start(model, path):
     """
     if model.load_report is None:
         return None
-    digest = hash_tensors(
-        named_tensors(model), model.load_report.loaded
-    )
+    digest = hash_tensors(named_tensors(model), model.load_report.loaded)
     if not ((path.parent / FINISHED).is_file() and path.is_file()):
         return digest
     recorded = read_json(path).get("start")

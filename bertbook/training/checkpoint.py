@@ -106,8 +106,8 @@ def _read_checkpoint(path):
         OSError: It cannot be read; or a `SafetensorError`.
     """
     with safetensors.safe_open(path, "numpy") as file:
-        metadata = file.metadata() or {}
-        arrays = {name: file.get_tensor(name) for name in file.keys()}
+        metadata, names = file.metadata() or {}, file.keys()
+        arrays = {name: file.get_tensor(name) for name in names}
     if not {"step", "state"} <= metadata.keys():
         raise ValueError("it does not tell its step and its state")
     step = metadata["step"]

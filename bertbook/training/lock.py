@@ -122,9 +122,7 @@ def _open_locked(path: Path, folder: Path) -> _Descriptor | None:
         except OSError as error:
             file.close()
             if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
-                raise ValueError(
-                    _refusal(folder, "another process")
-                ) from None
+                raise ValueError(_refusal(folder, "another process")) from None
             return None
         if _is_still_there(path, file.number):
             return file

@@ -70,7 +70,9 @@ def _read_log(path):
         )
     for line, row in rows:
         is_whole = None not in row and None not in row.values()
-        if not is_whole or not (row["step"].isascii() and row["step"].isdigit()):
+        if not is_whole or not (
+            row["step"].isascii() and row["step"].isdigit()
+        ):
             raise ValueError(
                 f"{path} must hold a step and as many values as columns in "
                 f"line {line}. Received: {list(row.values())!r:.80}. {advice}"

@@ -207,9 +207,7 @@ def _check_rates(options):
     for name, (is_inside, words) in ranges.items():
         value = options.get(name)
         if value is not None and not is_inside(as_number(value)):
-            raise ValueError(
-                f"`{name}` must be {words}. Received: {value!r}."
-            )
+            raise ValueError(f"`{name}` must be {words}. Received: {value!r}.")
 
 
 @keras.saving.register_keras_serializable("bertbook")

@@ -72,7 +72,9 @@ def checked_share(
         ValueError: It is no number, or out of range.
     """
     number = as_number(value)
-    is_inside = 0 < number < 1 or (zero and number == 0) or (one and number == 1)
+    is_inside = (
+        0 < number < 1 or (zero and number == 0) or (one and number == 1)
+    )
     if not is_inside:
         span = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
         raise ValueError(f"`{name}` must be in {span}. Received: {value!r}.")
@@ -93,8 +95,7 @@ def checked_seed(value: Any, name: str = "seed") -> int:
     """
     if not is_integer(value) or not 0 <= value < SEEDS:
         raise ValueError(
-            f"`{name}` must be an integer in [0, {SEEDS}). "
-            f"Received: {value!r}."
+            f"`{name}` must be an integer in [0, {SEEDS}). Received: {value!r}."
         )
     return int(value)
 

@@ -295,7 +295,9 @@ def test_a_log_forgets_what_will_be_done_again(tmp_path):
 def test_a_log_that_a_spreadsheet_saved_is_read(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("\ufeffstep,loss\n10,0.5\n", encoding="utf-8")
-    assert training_monitor.Log(path, 10).rows == [{"step": "10", "loss": "0.5"}]
+    assert training_monitor.Log(path, 10).rows == [
+        {"step": "10", "loss": "0.5"}
+    ]
 
 
 def test_an_empty_log_has_no_rows(tmp_path):

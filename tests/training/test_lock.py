@@ -61,7 +61,9 @@ def test_a_second_process_is_refused_until_the_first_is_killed(
 def test_a_second_call_of_a_process_is_refused(tmp_path):
     found = []
     with only_run(tmp_path):
-        thread = threading.Thread(target=lambda: found.append(refused(tmp_path)))
+        thread = threading.Thread(
+            target=lambda: found.append(refused(tmp_path))
+        )
         thread.start()
         thread.join()
         found.append(refused(tmp_path / "." / ".." / tmp_path.name))

@@ -19,8 +19,14 @@ class Fields:
     [
         (settings.set_count, [0, -1, 1.0, math.nan, True, "3", None, 2**31]),
         (settings.set_number, [0, -1, math.nan, math.inf, True, "3", None]),
-        (settings.set_number, [10**400, 1j, np.array([1.0]), np.float32("nan")]),
-        (settings.set_share, [-0.1, 1.1, math.nan, False, "0.5", None, 10**400]),
+        (
+            settings.set_number,
+            [10**400, 1j, np.array([1.0]), np.float32("nan")],
+        ),
+        (
+            settings.set_share,
+            [-0.1, 1.1, math.nan, False, "0.5", None, 10**400],
+        ),
         (settings.set_seed, [-1, 2**32, 0.0, math.nan, True, "3", None]),
     ],
 )
@@ -38,7 +44,7 @@ def test_ends_of_a_range_count_as_they_are_told():
                     settings.checked_share(value, "value", zero, one)
                     continue
                 span = f"{'[' if zero else '('}0, 1{']' if one else ')'}"
-                with pytest.raises(ValueError) as found:
+                with pytest.raises(ValueError, match="`value` must") as found:
                     settings.checked_share(value, "value", zero, one)
                 assert f"`value` must be in {span}." in str(found.value)
     fields = Fields(0)
