@@ -20,6 +20,7 @@ from bertbook.model.bert import BertForPreTraining
 from bertbook.pretraining import evaluation
 from bertbook.pretraining.corpus import (
     Corpus,
+    check_files,
     corpus_content,
     prepare,
     read_documents,
@@ -205,11 +206,13 @@ def pretrain(
             is empty or not UTF-8, or loss or weights are not finite.
         OSError: A checkpoint cannot be written.
     """
-    examples = examples or ExampleSettings()
-    reporting = reporting or Reporting()
+    examples = ExampleSettings() if examples is None else examples
+    reporting = Reporting() if reporting is None else reporting
     _check_settings(recipe, examples, reporting, data_parallel, evaluate)
     workers = checked_count(workers, "workers", least=0)
     folder = RunFolder(out, reporting.verbose)
+    if not isinstance(corpus, Corpus):
+        corpus = check_files(corpus)
     content = corpus_content(corpus, held_out)
     with folder.hold(), _shared_devices(data_parallel) as devices:
         vocab_size = tokenizer if is_integer(tokenizer) else None
