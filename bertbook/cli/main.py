@@ -120,7 +120,7 @@ def _pretrain_model(options) -> None:
             seed=options.seed,
         ),
         model=size,
-        tokenizer=options.vocab_size or options.tokenizer,
+        tokenizer=_vocabulary_of(options),
         examples=examples.ExampleSettings(
             max_length=options.max_length,
             next_sentence=not options.no_next_sentence,
@@ -139,6 +139,13 @@ def _pretrain_model(options) -> None:
         ),
     )
     print(f"written: {options.out}")
+
+
+def _vocabulary_of(options) -> str | int:
+    """Returns a tokenizer by name, or how many pieces one is trained to."""
+    if options.vocab_size is None:
+        return options.tokenizer
+    return options.vocab_size
 
 
 def _print_info(options) -> None:
