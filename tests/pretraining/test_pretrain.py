@@ -651,12 +651,12 @@ def test_a_second_run_into_a_folder_is_refused(tmp_path, tokenizer):
 def test_a_vocabulary_of_a_refused_call_is_not_kept(tmp_path, tokenizer):
     out, other = tmp_path / "run", tmp_path / "other.txt"
     other.write_text("zebras zoom.\n\nzebras doze.\n" * 40)
-    with pytest.raises(ValueError, match="`max_length` must be at most"):
+    with pytest.raises(ValueError, match="`vocab_size` must be that of"):
         run(
             out,
             60,
             corpus=[other],
-            config=small_config(vocab_size=60, max_position_embeddings=8),
+            config=small_config(vocab_size=60),
         )
     assert not out.exists()
     config = small_config(vocab_size=300)
