@@ -481,7 +481,7 @@ def pretrain(
     out: Folder,
     recipe: PretrainingRecipe,
     model: str | PathLike[str] | BertConfig = "tiny",
-    tokenizer: Folder | Tokenizer = "mini",
+    tokenizer: Folder | Tokenizer | int = "mini",
     examples: ExampleSettings | None = None,
     held_out: float = 0.01,
     workers: int = 0,

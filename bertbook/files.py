@@ -7,6 +7,7 @@ for line ends.
 import atexit
 import contextlib
 import gzip
+import hashlib
 import io
 import json
 import lzma
@@ -156,6 +157,16 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """Writes a JSON object; the file is whole or not there."""
     with write_whole(path) as part:
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+
+
+def hash_file(path: Path) -> str:
+    """Returns the SHA-256 of a file, read once, a part at a time.
+
+    Neither size nor time of a change stand for the content: an edit may keep
+    the one, and a copy the other.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

@@ -1,16 +1,14 @@
 """The commands of `python -m bertbook`."""
 
 import argparse
-import itertools
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from bertbook import locations, runtime
 from bertbook.cli import finetuning, translation
 from bertbook.files import check_folder, read_json
-from bertbook.pretraining import corpus, examples, masking
+from bertbook.pretraining import examples, masking
 from bertbook.text.tokenizer import Tokenizer
 
 READER_GONE = 141  # as a shell says it: 128, and 13 for SIGPIPE
@@ -125,7 +123,7 @@ def _pretrain_model(options) -> None:
             seed=options.seed,
         ),
         model=size,
-        tokenizer=_choose_tokenizer(options),
+        tokenizer=_vocabulary_of(options),
         examples=examples.ExampleSettings(
             max_length=options.max_length,
             next_sentence=not options.no_next_sentence,
@@ -146,23 +144,11 @@ def _pretrain_model(options) -> None:
     print(f"written: {options.out}")
 
 
-def _choose_tokenizer(options):
-    """Returns the tokenizer by name, or trains one on the corpus, once."""
+def _vocabulary_of(options) -> str | int:
+    """Returns a tokenizer by name, or how many pieces one is trained to."""
     if options.vocab_size is None:
-        return Tokenizer.from_pretrained(options.tokenizer)
-    folder = Path(options.out) / "tokenizer"
-    if not (folder / "tokenizer_config.json").is_file():  # written last
-        lines = itertools.chain.from_iterable(
-            corpus.read_documents(options.corpus)
-        )
-        Tokenizer.train(lines, options.vocab_size).save_pretrained(folder)
-    tokenizer = Tokenizer.from_pretrained(folder)
-    if len(tokenizer) > options.vocab_size:
-        raise ValueError(
-            f"`--vocab-size` must be that of the run in {options.out}, "
-            f"{len(tokenizer)}. Received: {options.vocab_size}."
-        )
-    return tokenizer
+        return options.tokenizer
+    return options.vocab_size
 
 
 def _print_info(options) -> None:

@@ -156,7 +156,7 @@ def _axis(axes, name, log=False):
     target = axes.xaxis if name == "x" else axes.yaxis
     if log:
         low, high = getattr(axes.dataLim, f"interval{name}")
-        if low <= 0:
+        if not low > 0:
             raise ValueError(
                 f"`lines` must be above 0 where {name} is logarithmic. "
                 f"Received: {low}."

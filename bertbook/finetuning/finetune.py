@@ -16,9 +16,7 @@ from bertbook.finetuning.run import (
     Judge,
     Run,
     check_frozen,
-    hash_of_start,
     keep_in_config,
-    nothing_is_kept,
     unchanged_by_errors,
 )
 from bertbook.tasks.base import Settings, labeled
@@ -26,7 +24,7 @@ from bertbook.tasks.labels import REGRESSION, names_of, names_of_tags
 from bertbook.tasks.tags import STRATEGIES
 from bertbook.tasks.text_tasks import Choices, Texts
 from bertbook.tasks.word_tasks import Questions, Tags
-from bertbook.training.run import check_record, hash_columns
+from bertbook.training.run import hash_columns
 
 # Keys of a config that say nothing about what a run computes.
 NOT_RECORDED = (
@@ -181,16 +179,7 @@ def finetune(
             "train": hash_columns(train),
             "dev": hash_columns(dev),
         }
-        run = Run(model, task, judge, record, options, out)
-        if (folder := run.folder) is not None:
-            record["start"] = hash_of_start(model, folder.record)
-            if nothing_is_kept(folder.path):
-                folder.record.unlink(missing_ok=True)
-            check_record(folder.record, record)
-            if folder.is_finished():
-                return run.finished()
-        run.train()
-        return run.history()
+        return Run(model, task, judge, record, options, out).go()
 
 
 def evaluate(model, data, max_length=None, batch_size=32, stride=None):

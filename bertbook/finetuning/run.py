@@ -5,7 +5,6 @@ Differences: the best weights on dev are kept, where the paper keeps the last.
 
 import contextlib
 import functools
-import hashlib
 import math
 
 import numpy as np
@@ -14,9 +13,11 @@ from bertbook.batches.feeding import feed_fit
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
 from bertbook.files import read_json, write_json
-from bertbook.runtime import choose_compilation, keras
+from bertbook.runtime import choose_compilation
+from bertbook.tasks.labels import REGRESSION
 from bertbook.tasks.word_tasks import Questions
 from bertbook.training import cards, checkpoint
+from bertbook.training.checkpoint import check_finite
 from bertbook.training.monitor import Monitor
 from bertbook.training.optimizers import (
     AdamW,
@@ -25,7 +26,12 @@ from bertbook.training.optimizers import (
     count_warmup_steps,
     make_optimizer,
 )
-from bertbook.training.run import FINISHED, RunFolder, fit_steps
+from bertbook.training.run import (
+    FINISHED,
+    RunFolder,
+    fit_steps,
+    hash_tensors,
+)
 from bertbook.weights.pretrained import named_tensors
 
 BEST = "best.safetensors"
@@ -78,12 +84,31 @@ class Run:
         self.options = options
         self.folder = None
         if out is not None:
-            self.folder = RunFolder(out, options.verbose)
+            self.folder = RunFolder(out, options.verbose, loss_label(task))
         self.rows = []
         self.best = None
         self.best_weights = None
         self.steps_per_epoch = math.ceil(len(task.rows) / record["batch_size"])
         self.total_steps = self.steps_per_epoch * record["epochs"]
+
+    def go(self):
+        """Trains, goes on, or loads what is finished; returns the history.
+
+        Raises:
+            ValueError: Another run trains into the folder, or it holds a run
+                with other settings.
+        """
+        if self.folder is None:
+            self.train()
+            return self.history()
+        with self.folder.hold():
+            start = hash_of_start(self.model, self.folder.record)
+            self.record["start"] = start
+            self.folder.begin(self.record)
+            if self.folder.is_finished():
+                return self.finished()
+            self.train()
+            return self.history()
 
     def train(self):
         """Trains to the end, from the last checkpoint where there is one."""
@@ -107,6 +132,7 @@ class Run:
             history = self.history()
             write_json(self.folder.path / HISTORY, history)
             cards.write_task_card(self.folder.path, record, history)
+            self.folder.draw_log()
             model.save_pretrained(self.folder.path)
 
     def _fit(self, done):
@@ -124,6 +150,7 @@ class Run:
         if self.folder is not None:
             tasks.append((None, self.folder.open_log(done).add))
             tasks.append((self.options.checkpoint_steps, self._save))
+            tasks.append((tasks[0][0], self.folder.draw_log))
         monitor = Monitor(
             self.total_steps,
             done,
@@ -138,6 +165,7 @@ class Run:
 
     def _judge(self, row):
         """Scores the model, and keeps its weights if they are the best."""
+        self._check(row["step"])
         row["epoch"] = round(row["step"] / self.steps_per_epoch, 4)
         if self.judge.task is not None:
             scores = self.judge.score()
@@ -177,7 +205,14 @@ class Run:
                 self.model, no_answer_threshold=self.best["no_answer_threshold"]
             )
 
+    def _check(self, step):
+        """Refuses weights that give nothing finite, before they are kept."""
+        length = max(int(self.task.rows.lengths()[0]), 1)
+        x = self.task.rows.inputs([0], length, 1)
+        check_finite(self.model, step, lambda: self.model(x, training=False))
+
     def _save(self, row):
+        self._check(row["step"])
         state = {"rows": self.rows, "best": self.best}
         self.folder.save(row["step"], self.model, state)
 
@@ -185,11 +220,14 @@ class Run:
         """Returns the steps that are done, and restores what was saved."""
         progress = None
         if self.folder is not None:
-            progress = self.folder.resume(self.model)
+            progress = self.folder.resume(self.model, _is_state)
         if progress is None:
             return 0
         done, state = progress
         self.rows, self.best = state["rows"], state["best"]
+        if self.best is not None:
+            # Now, and not after the last step, a reader learns of a loss.
+            checkpoint.check_weights(self.folder.path / BEST, self.model)
         return done
 
     def finished(self):
@@ -297,11 +335,15 @@ def unchanged_by_errors(model):
         raise
 
 
-def nothing_is_kept(folder):
-    """Returns whether a folder holds no step of a run that could go on."""
-    files = [folder / BEST, folder / FINISHED]
-    has_checkpoints = any((folder / "checkpoints").glob("*"))
-    return not has_checkpoints and not any(path.is_file() for path in files)
+def _is_state(state):
+    """Returns whether a checkpoint's state is that of a run of this kind."""
+    return isinstance(state, dict) and {"rows", "best"} <= state.keys()
+
+
+def loss_label(task):
+    """Returns what the axis of a task's losses says."""
+    is_number = getattr(task.model, "problem_type", None) == REGRESSION
+    return "loss, squared error" if is_number else "loss, nats"
 
 
 def hash_of_start(model, path):
@@ -320,25 +362,17 @@ def hash_of_start(model, path):
     """
     if model.load_report is None:
         return None
-    digest = _hash_tensors(model, model.load_report.loaded)
+    digest = hash_tensors(named_tensors(model), model.load_report.loaded)
     if not ((path.parent / FINISHED).is_file() and path.is_file()):
         return digest
     recorded = read_json(path).get("start")
     if digest == recorded:
         return digest
     done = type(model).from_pretrained(path.parent)
-    is_trained = digest == _hash_tensors(done, model.load_report.loaded)
+    is_trained = digest == hash_tensors(
+        named_tensors(done), model.load_report.loaded
+    )
     return recorded if is_trained else digest
-
-
-def _hash_tensors(model, names):
-    """Returns a hash of some tensors of a model, by our names."""
-    tensors = named_tensors(model)
-    digest = hashlib.sha256()
-    for name in sorted(names):
-        digest.update(name.encode())
-        digest.update(keras.ops.convert_to_numpy(tensors[name]).tobytes())
-    return digest.hexdigest()
 
 
 def keep_in_config(model, **values):

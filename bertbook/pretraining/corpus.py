@@ -9,6 +9,7 @@ Differences: Google's generator keeps every document in memory as strings.
 
 import hashlib
 import itertools
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +20,29 @@ import safetensors
 import safetensors.numpy
 
 from bertbook.checks import check_text
-from bertbook.files import DAMAGES, OPENERS, read_json, write_json
+from bertbook.files import (
+    DAMAGES,
+    OPENERS,
+    hash_file,
+    read_json,
+    write_json,
+)
 from bertbook.text.sentences import split_sentences
+from bertbook.training.settings import (
+    checked_count,
+    checked_seed,
+    checked_share,
+)
 
 RECORD = "corpus.json"
+SHARD_NAMES = "train-*.safetensors", "held_out-*.safetensors"
 SHARD_TOKENS = 1_000_000
 MIXED_TOKENS = 16_000_000  # held at a time while documents are mixed
 LONGEST_SENTENCE = 512  # a longer one, in tokens, is cut
 LINES_A_CALL = 4_096
+LONGEST_LINE = 2**24  # bytes; so a file without line ends fills no memory
+LONGEST_DOCUMENT = 2**28  # bytes that its lines take in memory, about
+LINE_COST = 64  # bytes that any line takes
 
 
 @dataclass(frozen=True)
@@ -84,19 +100,37 @@ def read_documents(paths: Iterable[str | Path]) -> Iterator[list[str]]:
 
     Raises:
         FileNotFoundError: A path is not a file.
-        ValueError: `paths` is no list, or a file is damaged or not UTF-8; then
-            the byte is named.
+        ValueError: `paths` is no list, or a file is damaged, holds no text, is
+            not UTF-8, or has a line or a document without end; then the line
+            is named.
     """
-    for path in _check_paths(paths):
+    for path in check_files(paths):
         lines: list[str] = []
-        for line in _read_lines(path):
+        size, is_empty = 0, True
+        for number, line in enumerate(_read_lines(path), 1):
             if line:
                 lines.append(line)
+                size, is_empty = size + len(line) + LINE_COST, False
+                _check_size(size, LONGEST_DOCUMENT, "document", path, number)
             elif lines:
                 yield lines
-                lines = []
+                lines, size = [], 0
         if lines:
             yield lines
+        if is_empty:
+            raise ValueError(
+                f"{path} must hold text. Received: no line with a character."
+            )
+
+
+def _check_size(size, most, name, path, number) -> None:
+    """Refuses a line or a document that would fill the memory."""
+    if size > most:
+        raise ValueError(
+            f"{path} must hold documents of lines, an empty line between two "
+            f"documents. Received: a {name} of more than {most:,} bytes, up to "
+            f"line {number}."
+        )
 
 
 def prepare(
@@ -107,6 +141,7 @@ def prepare(
     held_out: float = 0.01,
     seed: int = 0,
     shard_tokens: int = SHARD_TOKENS,
+    replace: bool = False,
 ) -> Corpus:
     """Writes the shards of a corpus, or finds them written.
 
@@ -119,27 +154,35 @@ def prepare(
         seed: Seed of the mixing and of the choice of held-out documents.
         shard_tokens: About how many tokens a shard holds. It holds two
             documents at least, where the corpus does.
+        replace: Whether the shards of another corpus give way to this one.
 
     Returns:
-        The corpus. Where `folder` holds it already, nothing is read again.
+        The corpus. Where `folder` holds it already, the files are read once to
+        see that they are the same, and no shard is written.
 
     Raises:
         FileNotFoundError: A path is not a file.
         ValueError: There is no text, a file is not UTF-8, an option is out of
             range, or `folder` holds the shards of another corpus.
     """
-    paths = _check_paths(paths)
-    _check_options(held_out, shard_tokens)
-    folder = Path(folder)
+    options = {
+        "held_out": checked_share(held_out, "held_out", one=False),
+        "seed": checked_seed(seed),
+        "shard_tokens": checked_count(shard_tokens, "shard_tokens"),
+    }
+    paths = check_files(paths)
     settings = {
         "files": [[path.name, path.stat().st_size] for path in paths],
+        "sha256": [hash_file(path) for path in paths],
         "vocabulary": vocabulary_hash(tokenizer),
-        "held_out": held_out,
-        "seed": seed,
-        "shard_tokens": shard_tokens,
+        **options,
     }
+    folder = Path(folder)
     if (folder / RECORD).is_file():
-        return _open(folder, settings)
+        record = read_json(folder / RECORD)
+        if not replace or _differing(record, settings) is None:
+            return _open(folder, record, settings)
+        _remove_shards(folder)
     folder.mkdir(parents=True, exist_ok=True)
     dtype = "uint16" if len(tokenizer) <= 2**16 else "int32"
     counts = {"train": 0, "held_out": 0}
@@ -193,21 +236,32 @@ def vocabulary_hash(tokenizer: Any) -> str:
 def _read_lines(path: Path) -> Iterator[str]:
     """Yields the stripped lines of a file, packed or not."""
     opener = OPENERS.get(path.suffix, open)
-    position = 0
+    position, number = 0, 0
     try:
         with opener(path, "rb") as file:
-            for line in file:
-                try:
-                    text = line.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    raise ValueError(
-                        f"{path} must be UTF-8. Received: byte "
-                        f"{line[error.start]:#04x} at {position + error.start}."
-                    ) from error
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                _check_size(len(line), LONGEST_LINE, "line", path, number)
+                yield _decode(line, path, position, number)
                 position += len(line)
-                yield text.strip("\ufeff").strip()
     except DAMAGES as error:
         raise ValueError(f"{path} is damaged: {error}.") from error
+
+
+def _decode(line: bytes, path: Path, position: int, number: int) -> str:
+    """Returns a line as text, stripped; refuses what is no text."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} must be UTF-8. Received: byte {line[error.start]:#04x} "
+            f"at {position + error.start}, in line {number}."
+        ) from error
+    if "\0" in text:
+        raise ValueError(
+            f"{path} must hold text. Received: NUL in line {number}."
+        )
+    return text.strip("\ufeff").strip()
 
 
 def _encode(documents, tokenizer, dtype) -> Iterator[_Encoded]:
@@ -306,26 +360,70 @@ def _draw(pool: list[_Encoded], rng: Any, size: int, spared: int) -> Shard:
     )
 
 
-def _open(folder, settings) -> Corpus:
+def _open(folder, record, settings) -> Corpus:
     """Returns the corpus of a folder, if it has the same settings."""
-    record = read_json(folder / RECORD)
-    for key, value in settings.items():
-        if record.get(key) != value:
-            raise ValueError(
-                f"{folder} holds a corpus with another `{key}`: "
-                f"{record.get(key)!r}. Received: {value!r}. "
-                "Name another folder, or remove this one."
-            )
+    if (key := _differing(record, settings)) is not None:
+        raise ValueError(
+            f"{folder} holds a corpus with another `{key}`: "
+            f"{record.get(key)!r}. Received: {settings[key]!r}. "
+            "Name another folder, or remove this one."
+        )
     return Corpus(folder, record)
 
 
-def _check_paths(paths) -> list[Path]:
+def _differing(record, settings) -> str | None:
+    """Returns the first setting that a record has otherwise, None for none.
+
+    Records of older versions do not tell what the files hold.
+    """
+    known = {"sha256": settings["sha256"], **record}
+    return next((k for k, v in settings.items() if known.get(k) != v), None)
+
+
+def _remove_shards(folder: Path) -> None:
+    """Removes a corpus; first the record, without which it is none."""
+    (folder / RECORD).unlink()
+    for name in SHARD_NAMES:
+        for path in folder.glob(name):
+            path.unlink()
+
+
+def corpus_content(corpus: Any, held_out: float) -> dict[str, Any]:
+    """Returns what a corpus is made of, so that a run knows it again.
+
+    Args:
+        corpus: Text files, or a `Corpus`. Every byte is read once.
+        held_out: Share of the documents of text files that is held out.
+
+    Raises:
+        FileNotFoundError: A text file or a shard is missing.
+        ValueError: `corpus` is neither.
+    """
+    if not isinstance(corpus, Corpus):
+        held_out = checked_share(held_out, "held_out", one=False)
+        files = [
+            [path.name, path.stat().st_size, hash_file(path)]
+            for path in check_files(corpus)
+        ]
+        return {"files": files, "held_out": held_out}
+    shards = [*corpus.shards(), *corpus.shards("held_out")]
+    missing = [path for path in shards if not path.is_file()]
+    if missing:
+        raise FileNotFoundError(f"No shard at {missing[0]}.")
+    digest = hashlib.sha256()
+    for path in shards:
+        digest.update(f"{path.name} {hash_file(path)}\n".encode())
+    once = corpus.record.get("once", 0)
+    return {"shards": digest.hexdigest(), "once": once}
+
+
+def check_files(paths) -> list[Path]:
     """Returns the paths as a list; refuses missing files."""
-    if isinstance(paths, str | Path):
+    if isinstance(paths, str | bytes | Path) or not isinstance(paths, Iterable):
         raise ValueError(
             f"`paths` must be a list of files. Received: {str(paths)!r}."
         )
-    paths = [Path(path) for path in paths]
+    paths = [Path(_checked_name(path)) for path in paths]
     if not paths:
         raise ValueError("`paths` must name at least one file. Received: [].")
     for path in paths:
@@ -335,10 +433,8 @@ def _check_paths(paths) -> list[Path]:
     return paths
 
 
-def _check_options(held_out, shard_tokens) -> None:
-    if not 0 <= held_out < 1:
-        raise ValueError(f"`held_out` must be in [0, 1). Received: {held_out}.")
-    if shard_tokens < 1:
-        raise ValueError(
-            f"`shard_tokens` must be >= 1. Received: {shard_tokens}."
-        )
+def _checked_name(path) -> str:
+    """Returns the name of a file; refuses what is none."""
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise ValueError(f"`paths` must hold names. Received: {path!r}.")
+    return os.fspath(path)

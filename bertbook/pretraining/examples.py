@@ -12,6 +12,12 @@ import numpy as np
 
 from bertbook.pretraining.corpus import Shard
 from bertbook.pretraining.masking import Masking, Pieces, mask_rows
+from bertbook.training.settings import (
+    check_kind,
+    check_switches,
+    set_count,
+    set_share,
+)
 
 IS_NEXT, NOT_NEXT = 0, 1  # the labels, as in Google's code
 
@@ -41,16 +47,10 @@ class ExampleSettings:
     dynamic: bool = True
 
     def __post_init__(self) -> None:
-        least = 5 if self.next_sentence else 3
-        if self.max_length < least:
-            raise ValueError(
-                f"`max_length` must be >= {least}. Received: {self.max_length}."
-            )
-        if not 0.0 <= self.short_share <= 1.0:
-            raise ValueError(
-                f"`short_share` must be in [0, 1]. Received: "
-                f"{self.short_share}."
-            )
+        check_switches(self, "next_sentence", "dynamic")
+        set_count(self, "max_length", 5 if self.next_sentence else 3)
+        set_share(self, "short_share")
+        check_kind(self.masking, "masking", Masking)
 
     @property
     def slots(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bertbook.text.wordpiece import CONTINUATION
+from bertbook.training.settings import check_choice, set_number, set_share
 
 UNITS = ("token", "word", "span")
 
@@ -35,24 +36,16 @@ class Masking:
     words_a_span: float = 3.8  # mean length of a span
 
     def __post_init__(self) -> None:
-        for name in ("rate", "mask_share", "random_share"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(
-                    f"`{name}` must be in [0, 1]. Received: "
-                    f"{getattr(self, name)}."
-                )
-        if not self.rate:
-            raise ValueError(f"`rate` must be above 0. Received: {self.rate}.")
+        set_share(self, "rate", zero=False)
+        set_share(self, "mask_share")
+        set_share(self, "random_share")
         if self.mask_share + self.random_share > 1.0:
             raise ValueError(
                 "`mask_share` and `random_share` must not sum to more than 1. "
                 f"Received: {self.mask_share} and {self.random_share}."
             )
-        if self.unit not in UNITS:
-            raise ValueError(
-                f"`unit` must be one of {', '.join(UNITS)}. "
-                f"Received: {self.unit!r}."
-            )
+        check_choice(self.unit, "unit", UNITS)
+        set_number(self, "words_a_span")
         if self.words_a_span < 1:
             raise ValueError(
                 f"`words_a_span` must be >= 1. Received: {self.words_a_span}."

@@ -6,17 +6,26 @@ said in `examples`, `masking` and `optimizers`.
 
 import contextlib
 import dataclasses
+import itertools
 from pathlib import Path
 
 import numpy as np
 
 from bertbook.batches.feeding import Feed
+from bertbook.checks import check_switch, is_integer
 from bertbook.config import SIZES, BertConfig
 from bertbook.files import read_json
 from bertbook.locations import find_folder
 from bertbook.model.bert import BertForPreTraining
 from bertbook.pretraining import evaluation
-from bertbook.pretraining.corpus import Corpus, prepare, vocabulary_hash
+from bertbook.pretraining.corpus import (
+    Corpus,
+    check_files,
+    corpus_content,
+    prepare,
+    read_documents,
+    vocabulary_hash,
+)
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
 from bertbook.pretraining.stream import ExampleStream, Position
@@ -29,6 +38,7 @@ from bertbook.runtime import (
 )
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.training import cards
+from bertbook.training.checkpoint import check_finite
 from bertbook.training.losses import pretraining_losses, pretraining_metrics
 from bertbook.training.monitor import Monitor, tensorboard_writer
 from bertbook.training.optimizers import (
@@ -36,8 +46,23 @@ from bertbook.training.optimizers import (
     count_warmup_steps,
     make_optimizer,
 )
-from bertbook.training.run import RunFolder, check_record, fit_steps
+from bertbook.training.run import RunFolder, fit_steps, hash_tensors
+from bertbook.training.settings import (
+    check_choice,
+    check_kind,
+    check_switches,
+    checked_count,
+    set_count,
+    set_number,
+    set_seed,
+    set_share,
+)
+from bertbook.weights.pretrained import named_tensors
 
+DTYPES = ("float32", "mixed_bfloat16", "mixed_float16", "auto")
+TOKENIZER = "tokenizer"  # the folder of a vocabulary that a run has trained
+# What records of older versions lack.
+ADDED = "start_weights", "corpus", "vocab_size"
 COMPILE = True  # with XLA; JAX always does
 # What Keras calls the means, and what a log calls them.
 LOGS = {
@@ -68,9 +93,11 @@ class PretrainingRecipe:
             the loss; "auto" is what `runtime.choose_dtype` says.
         seed: Seed of weights, dropout, pairs, masks and order.
 
+    Numbers of NumPy become plain ones, so that a record can hold them.
+
     Raises:
-        ValueError: A number is out of range, or `batch_size` does not split
-            evenly into `accumulation` parts.
+        ValueError: Something is out of range, or of another kind, or
+            `batch_size` does not split evenly into `accumulation` parts.
     """
 
     steps: int = 1_000
@@ -87,17 +114,15 @@ class PretrainingRecipe:
 
     def __post_init__(self):
         for name in ("steps", "batch_size", "accumulation"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(
-                    f"`{name}` must be an integer >= 1. Received: {value!r}."
-                )
+            set_count(self, name)
+        for name in ("learning_rate", "clip_norm"):
+            set_number(self, name)
         for name in ("warmup", "end"):
-            value = getattr(self, name)
-            if not 0.0 <= value <= 1.0:
-                raise ValueError(
-                    f"`{name}` must be in [0, 1]. Received: {value}."
-                )
+            set_share(self, name)
+        set_number(self, "weight_decay", zero=True)
+        set_share(self, "beta_2", one=False)
+        check_choice(self.dtype, "dtype", DTYPES)
+        set_seed(self)
         if self.batch_size % self.accumulation:
             raise ValueError(
                 "`batch_size` must be a multiple of `accumulation`. Received: "
@@ -117,7 +142,8 @@ class Reporting:
         verbose: Whether to print.
 
     Raises:
-        ValueError: A number of steps is below 1.
+        ValueError: A number of steps is below 1, or a switch is neither True
+            nor False.
     """
 
     log_steps: int = 50
@@ -128,10 +154,8 @@ class Reporting:
 
     def __post_init__(self):
         for name in ("log_steps", "evaluation_steps", "checkpoint_steps"):
-            if getattr(self, name) < 1:
-                raise ValueError(
-                    f"`{name}` must be >= 1. Received: {getattr(self, name)}."
-                )
+            set_count(self, name)
+        check_switches(self, "tensorboard", "verbose")
 
 
 def pretrain(
@@ -154,14 +178,16 @@ def pretrain(
 
     Args:
         corpus: Text files, documents separated by an empty line; or a
-            `Corpus` that was prepared before, held-out share and all.
+            `Corpus` that was prepared before, held-out share and all. Each
+            call reads it once, to see that it is the one of the run.
         out: The folder of the run: in the end config.json, model.safetensors,
             vocab.txt, log.csv and README.md.
         recipe: A `PretrainingRecipe`.
         model: A published size such as "mini", with random weights; a
             `BertConfig`; or a folder whose weights are the start, such as
             `locations.find_folder("mini")`.
-        tokenizer: A `Tokenizer`, a shipped name or a folder.
+        tokenizer: A `Tokenizer`, a shipped name or a folder; or how many
+            pieces a vocabulary is trained to, on the text files.
         examples: An `ExampleSettings`; None means the paper's.
         held_out: Share of the documents that are only evaluated on.
         workers: Processes that make examples in advance.
@@ -175,43 +201,99 @@ def pretrain(
 
     Raises:
         FileNotFoundError: A text file is missing.
-        ValueError: `out` holds a run with other settings, the corpus is empty
-            or not UTF-8, or the loss is not finite.
+        ValueError: An argument is of another kind or out of range, `out` holds
+            a run with other settings or is trained into right now, the corpus
+            is empty or not UTF-8, or loss or weights are not finite.
         OSError: A checkpoint cannot be written.
     """
-    out = Path(out)
-    examples = examples or ExampleSettings()
-    reporting = reporting or Reporting()
-    if not isinstance(tokenizer, Tokenizer):
-        tokenizer = Tokenizer.from_pretrained(tokenizer)
-    config = choose_config(model, tokenizer, examples)
+    examples = ExampleSettings() if examples is None else examples
+    reporting = Reporting() if reporting is None else reporting
+    _check_settings(recipe, examples, reporting, data_parallel, evaluate)
+    workers = checked_count(workers, "workers", least=0)
     folder = RunFolder(out, reporting.verbose)
-    recipe = settle_dtype(recipe, folder.record, reporting.verbose)
-    record = _make_record(model, config, tokenizer, recipe, examples)
-    check_record(folder.record, record)
-    if folder.is_finished():
-        return BertForPreTraining.from_pretrained(out)
-    shards = corpus
     if not isinstance(corpus, Corpus):
-        shards = prepare(
-            corpus,
-            tokenizer,
-            out / "corpus",
-            held_out=held_out,
-            seed=recipe.seed,
-        )
-    pieces = Pieces.of(tokenizer)
-    stream = ExampleStream(shards, pieces, examples, recipe.seed, workers)
-    with _shared_devices(data_parallel) as devices:
+        corpus = check_files(corpus)
+    content = corpus_content(corpus, held_out)
+    with folder.hold(), _shared_devices(data_parallel) as devices:
+        vocab_size = tokenizer if is_integer(tokenizer) else None
+        tokenizer = _choose_tokenizer(tokenizer, corpus, folder)
+        config = choose_config(model, tokenizer, examples)
+        recipe = settle_dtype(recipe, folder.record, reporting.verbose)
         trained = make_model(model, config, recipe)
+        record = {
+            **_make_record(model, config, tokenizer, recipe, examples),
+            "start_weights": hash_of_start(trained),
+            "corpus": content,
+            "vocab_size": vocab_size,
+        }
+        folder.check(record, ADDED)
+        if folder.is_finished():
+            return BertForPreTraining.from_pretrained(folder.path)
+        shards = _prepare_shards(corpus, tokenizer, folder, held_out, recipe)
+        pieces = Pieces.of(tokenizer)
+        stream = ExampleStream(shards, pieces, examples, recipe.seed, workers)
         compile_for_pretraining(trained, recipe)
-        if evaluate is None:
-            evaluate = evaluator(stream, shards)
+        folder.begin(record, ADDED)  # now that nothing is left to be refused
+        if vocab_size is not None:
+            tokenizer.save_pretrained(folder.path / TOKENIZER)
+        evaluate = evaluate or evaluator(stream, shards)
         run_steps(trained, stream, folder, recipe, reporting, evaluate, devices)
         trained.tokenizer = tokenizer
-        cards.write_card(out, record, shards.record)
-        trained.save_pretrained(out)
+        folder.draw_log()
+        cards.write_card(folder.path, record, shards.record)
+        trained.save_pretrained(folder.path)
     return trained
+
+
+def _check_settings(recipe, examples, reporting, data_parallel, evaluate):
+    """Refuses settings of a run that are of another kind."""
+    check_kind(recipe, "recipe", PretrainingRecipe)
+    check_kind(examples, "examples", ExampleSettings)
+    check_kind(reporting, "reporting", Reporting)
+    check_switch(data_parallel, "data_parallel")
+    if evaluate is not None and not callable(evaluate):
+        raise ValueError(
+            "`evaluate` must be a function of the model. Received: "
+            f"{type(evaluate).__name__}."
+        )
+
+
+def _choose_tokenizer(tokenizer, corpus, folder):
+    """Returns a tokenizer, by name, or trained on the corpus, once a run."""
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer
+    if not is_integer(tokenizer):
+        return Tokenizer.from_pretrained(tokenizer)
+    kept = folder.path / TOKENIZER
+    if folder.keeps_something() and kept.is_dir():
+        trained = Tokenizer.from_pretrained(kept)
+        if len(trained) > tokenizer:
+            raise ValueError(
+                f"`tokenizer` must be that of the run in {folder.path}, of "
+                f"{len(trained)} pieces. Received: {tokenizer}."
+            )
+        return trained
+    if isinstance(corpus, Corpus):
+        raise ValueError(
+            "`tokenizer` must be a tokenizer where the corpus is prepared "
+            f"already. Received: {tokenizer}."
+        )
+    lines = itertools.chain.from_iterable(read_documents(corpus))
+    return Tokenizer.train(lines, tokenizer)
+
+
+def _prepare_shards(corpus, tokenizer, folder, held_out, recipe):
+    """Returns the shards of text files, or those that are given."""
+    if isinstance(corpus, Corpus):
+        return corpus
+    return prepare(
+        corpus,
+        tokenizer,
+        folder.path / "corpus",
+        held_out=held_out,
+        seed=recipe.seed,
+        replace=not folder.keeps_something(),
+    )
 
 
 def choose_config(model, tokenizer, examples):
@@ -275,6 +357,16 @@ def _make_record(model, config, tokenizer, recipe, examples):
         "start": Path(model).name if is_start else None,
         "vocabulary": vocabulary_hash(tokenizer),
     }
+
+
+def hash_of_start(model):
+    """Returns a hash of the weights that were loaded, None for none.
+
+    What was drawn beside them follows from the seed.
+    """
+    if model.load_report is None:
+        return None
+    return hash_tensors(named_tensors(model), model.load_report.loaded)
 
 
 def make_model(model, config, recipe):
@@ -369,7 +461,7 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
         evaluate: A function of the model that returns numbers for the log.
         devices: How many share a batch.
     """
-    done, place = folder.resume(model) or (0, Position())
+    done, place = folder.resume(model, _is_position) or (0, Position())
     if done == recipe.steps:
         return
     feed = Feed(
@@ -381,18 +473,27 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
         devices,
     )
 
+    def check(row):
+        check_finite(model, row["step"], lambda: _sample_outputs(model, stream))
+
+    def score(row):
+        check(row)
+        row.update(evaluate(model))
+
     def save(row):
+        check(row)
         folder.save(row["step"], model, feed.positions[row["step"]])
 
     tasks = [
         (reporting.log_steps, lambda row: None),
-        (reporting.evaluation_steps, lambda row: row.update(evaluate(model))),
+        (reporting.evaluation_steps, score),
         (None, folder.open_log(done).add),
         (reporting.checkpoint_steps, save),
+        (reporting.evaluation_steps, folder.draw_log),
     ]
     if reporting.tensorboard:
         writer = tensorboard_writer(folder.path / "tensorboard")
-        tasks.insert(-1, (None, writer))
+        tasks.insert(-2, (None, writer))
     monitor = Monitor(
         recipe.steps,
         done,
@@ -404,6 +505,26 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
     )
     steps = (recipe.steps - done) * recipe.accumulation
     fit_steps(model, feed.batches(), steps, monitor)
+
+
+def _is_position(state):
+    """Returns whether a checkpoint's state is that of a run of this kind."""
+    numbers = state if isinstance(state, list) else []
+    return len(numbers) == len(Position._fields) and all(
+        is_integer(number) and number >= 0 for number in numbers
+    )
+
+
+def _sample_outputs(model, stream):
+    """Returns what a model gives for a row of ordinary pieces."""
+    ids = np.resize(stream.pieces.ordinary, (1, stream.settings.max_length))
+    batch = {
+        "input_ids": ids.astype("int32"),
+        "token_type_ids": np.zeros(ids.shape, "int32"),
+        "attention_mask": np.ones(ids.shape, "int32"),
+        "masked_lm_positions": np.ones((1, 1), "int32"),
+    }
+    return model(batch, training=False)
 
 
 def evaluator(stream, shards):

@@ -9,6 +9,9 @@ the first epoch alone.
 
 import itertools
 import multiprocessing
+import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -20,6 +23,7 @@ import numpy as np
 from bertbook.pretraining.corpus import Corpus, read_shard
 from bertbook.pretraining.examples import ExampleSettings, make_examples
 from bertbook.pretraining.masking import Pieces
+from bertbook.training.settings import checked_count
 
 
 class Position(NamedTuple):
@@ -75,8 +79,7 @@ class ExampleStream:
                 f"`part` must hold documents. Received: {part!r}, which is "
                 f"empty in {corpus.folder}."
             )
-        if workers < 0:
-            raise ValueError(f"`workers` must be >= 0. Received: {workers}.")
+        workers = checked_count(workers, "workers", least=0)
         self.pieces = pieces
         self.settings = settings
         self.seed = seed
@@ -104,10 +107,7 @@ class ExampleStream:
             ValueError: `batch_size` is below 1, or `start` is no position of
                 this stream.
         """
-        if batch_size < 1:
-            raise ValueError(
-                f"`batch_size` must be >= 1. Received: {batch_size}."
-            )
+        batch_size = checked_count(batch_size, "batch_size")
         if not 0 <= start.shard < len(self.paths):
             raise ValueError(
                 f"`start` must be in one of {len(self.paths)} shards. "
@@ -139,7 +139,9 @@ class ExampleStream:
                 yield position, run_task(task)
         # A fork would copy the threads and locks of a backend.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(self.workers, context) as pool:
+        with ProcessPoolExecutor(
+            self.workers, context, initializer=_tie_to_parent
+        ) as pool:
             ahead: deque[tuple[Position, Future]] = deque()
             try:
                 for position, task in tasks:
@@ -167,6 +169,24 @@ class ExampleStream:
                 )
                 yield Position(epoch, place), task
             epoch, first = epoch + 1, 0
+
+
+def _tie_to_parent() -> None:
+    """Lets a worker end with its parent, and not on its own by Ctrl-C.
+
+    A parent that is killed can tell its workers nothing. The operating system
+    closes the pipe between them, on which a thread of the worker waits.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent) -> None:
+    """Ends this process, whatever it does, once its parent has ended."""
+    parent.join()
+    os._exit(1)
 
 
 def run_task(task: Task) -> dict[str, np.ndarray]:

@@ -55,7 +55,7 @@ def count_shared(config, embedding_size=None):
     Raises:
         ValueError: `embedding_size` is below 1.
     """
-    if embedding_size is not None and embedding_size < 1:
+    if embedding_size is not None and not embedding_size >= 1:
         raise ValueError(
             f"`embedding_size` must be >= 1. Received: {embedding_size}."
         )

@@ -339,7 +339,7 @@ class TextClassifier(keras.Model):
                 f"`pooling` must be one of {', '.join(POOLINGS)}. "
                 f"Received: {pooling!r}."
             )
-        if num_labels < 2:
+        if not num_labels >= 2:
             raise ValueError(
                 f"`num_labels` must be >= 2. Received: {num_labels}."
             )

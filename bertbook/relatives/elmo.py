@@ -231,7 +231,7 @@ class LayerMix(keras.layers.Layer):
     """
 
     def __init__(self, num_layers, **kwargs):
-        if num_layers < 1:
+        if not num_layers >= 1:
             raise ValueError(
                 f"`num_layers` must be >= 1. Received: {num_layers}."
             )

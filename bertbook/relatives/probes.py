@@ -29,7 +29,7 @@ def draw_palindromes(
         ValueError: A number is too small, or `length` is odd.
     """
     _check(rows, letters)
-    if length < 2 or length % 2:
+    if not length >= 2 or length % 2:
         raise ValueError(f"`length` must be even and >= 2. Received: {length}.")
     shape = rows, length // 2
     half = rng.integers(FIRST_LETTER, FIRST_LETTER + letters, shape, "int32")
@@ -60,7 +60,7 @@ def draw_recall(
         ValueError: A number is too small.
     """
     _check(rows, letters)
-    if distance < 1:
+    if not distance >= 1:
         raise ValueError(f"`distance` must be >= 1. Received: {distance}.")
     shape = rows, distance + 1
     ids = rng.integers(FIRST_LETTER, FIRST_LETTER + letters, shape, "int32")
@@ -69,7 +69,7 @@ def draw_recall(
 
 
 def _check(rows: int, letters: int) -> None:
-    if rows < 1 or letters < 2:
+    if not rows >= 1 or not letters >= 2:
         raise ValueError(
             "`rows` must be >= 1 and `letters` >= 2. "
             f"Received: {rows} and {letters}."

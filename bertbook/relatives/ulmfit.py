@@ -33,7 +33,7 @@ class SlantedTriangular(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, peak, total_steps, cut=0.1, ratio=32):
         check_peak(peak)
-        if total_steps < 1 or not 0.0 < cut < 1.0 or ratio < 1:
+        if not (total_steps >= 1 and 0.0 < cut < 1.0 and ratio >= 1):
             raise ValueError(
                 "`total_steps` and `ratio` must be >= 1, `cut` in (0, 1). "
                 f"Received: {total_steps}, {ratio} and {cut}."
@@ -78,7 +78,7 @@ class GradualAdam(AdamW):
     """
 
     def __init__(self, groups, factor=FACTOR, **kwargs):
-        if not groups or factor < 1:
+        if not groups or not factor >= 1:
             raise ValueError(
                 "`groups` must hold a group, `factor` must be >= 1. "
                 f"Received: {len(groups)} groups and {factor}."

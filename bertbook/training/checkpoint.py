@@ -56,14 +56,18 @@ def save_checkpoint(folder, step, model, state):
         old.unlink()
 
 
-def load_checkpoint(folder, model):
+def load_checkpoint(folder, model, fits=None):
     """Puts the newest whole checkpoint of a folder into a model.
 
-    A damaged one is named in a warning, and the one before it is taken.
+    A damaged one is named in a warning, and the one before it is taken. One
+    that tells neither its step nor its state, or whose numbers are not finite,
+    is damaged too.
 
     Args:
         folder: Where `save_checkpoint` wrote.
         model: A compiled model, its optimizer built.
+        fits: A function that says whether a state is of the kind that the run
+            saves; None takes any.
 
     Returns:
         The number of steps done and the `state` that was saved, or None where
@@ -75,10 +79,9 @@ def load_checkpoint(folder, model):
     paths = sorted(Path(folder).glob(PATTERN), reverse=True)
     for path in paths:
         try:
-            with safetensors.safe_open(path, "numpy") as file:
-                step, state = _read_progress(file.metadata())
-                names = file.keys()
-                arrays = {name: file.get_tensor(name) for name in names}
+            step, state, arrays = _read_checkpoint(path)
+            if fits is not None and not fits(state):
+                raise ValueError(f"its state is of another kind: {state!r:.80}")
         except (safetensors.SafetensorError, OSError, ValueError) as error:
             warnings.warn(
                 f"{path} is damaged ({error}); the one before it is taken.",
@@ -95,17 +98,29 @@ def load_checkpoint(folder, model):
     return None
 
 
-def _read_progress(metadata):
-    """Returns the step and the state that the header of a checkpoint holds.
+def _read_checkpoint(path):
+    """Returns the step, the state and the arrays of a checkpoint.
 
     Raises:
-        ValueError: They are not there, as after another program wrote the
-            file again, or they are no number and no JSON.
+        ValueError: It does not say what it is, or a number is not finite.
+        OSError: It cannot be read; or a `SafetensorError`.
     """
-    missing = [n for n in ("step", "state") if n not in (metadata or {})]
-    if missing:
-        raise ValueError(f"its header lacks {' and '.join(missing)}")
-    return int(metadata["step"]), json.loads(metadata["state"])
+    with safetensors.safe_open(path, "numpy") as file:
+        metadata, names = file.metadata() or {}, file.keys()
+        arrays = {name: file.get_tensor(name) for name in names}
+    if not {"step", "state"} <= metadata.keys():
+        raise ValueError("it does not tell its step and its state")
+    step = metadata["step"]
+    if not step.isdecimal() or path.stem != f"checkpoint-{int(step):08d}":
+        raise ValueError(f"it says that it is of step {step[:20]!r}")
+    try:
+        state = json.loads(metadata["state"])
+    except RecursionError:
+        raise ValueError("its state is too deep") from None
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} is not finite")
+    return int(step), state, arrays
 
 
 def save_weights(path, model):
@@ -129,13 +144,83 @@ def load_weights(path, model):
     """Puts what `save_weights` wrote into a model of the same kind.
 
     Raises:
-        ValueError: The file is damaged.
+        FileNotFoundError: There is no such file.
+        ValueError: The file is damaged, or belongs to another model.
     """
+    check_weights(path, model)
+    weights = safetensors.numpy.load_file(path)
+    model.set_weights([weights[name] for name in sorted(weights)])
+
+
+def check_weights(path, model):
+    """Refuses a file that `load_weights` could not read; reads its header.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file is damaged, or belongs to another model.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(
+            f"{path} with the weights of a run is missing. Name another "
+            "folder, or remove this one to begin again."
+        )
     try:
-        weights = safetensors.numpy.load_file(path)
+        with safetensors.safe_open(path, "numpy") as file:
+            names = sorted(file.keys())
+            found = [tuple(file.get_slice(n).get_shape()) for n in names]
     except safetensors.SafetensorError as error:
         raise ValueError(f"{path} is damaged: {error}.") from error
-    model.set_weights([weights[name] for name in sorted(weights)])
+    expected = [tuple(weight.shape) for weight in model.weights]
+    if found != expected:
+        raise ValueError(
+            f"{path} holds the weights of another model: {len(found)} tensors "
+            f"where this one has {len(expected)}, or other shapes."
+        )
+
+
+def check_finite(model, step, outputs=None):
+    """Refuses weights or outputs that are not finite, before they are kept.
+
+    The variables are looked at where they are, and one answer is fetched; so
+    it costs little beside writing them.
+
+    Args:
+        model: A compiled model, its optimizer built.
+        step: Number of steps done.
+        outputs: A function that returns what the model gives for a few rows,
+            arrays in any structure: weights may be finite, and so large that
+            nothing finite comes out. None looks at the variables alone.
+
+    Raises:
+        ValueError: A number is NaN or infinite.
+    """
+    if not _are_finite(named_variables(model).values()):
+        found = "weights"
+    elif outputs is not None and not _are_finite(keras.tree.flatten(outputs())):
+        found = "outputs"
+    else:
+        return
+    raise ValueError(
+        f"The {found} are not finite after step {step}: lower the learning "
+        "rate, or lengthen the warm-up. Nothing of this step is kept, and "
+        "older checkpoints are as they were."
+    )
+
+
+def _are_finite(tensors):
+    """Returns whether every number is neither NaN nor infinite."""
+    floats = [
+        keras.ops.convert_to_tensor(tensor)
+        for tensor in tensors
+        if "float" in keras.backend.standardize_dtype(tensor.dtype)
+    ]
+    answers = [keras.ops.all(keras.ops.isfinite(tensor)) for tensor in floats]
+    return not answers or bool(keras.ops.all(keras.ops.stack(answers)))
+
+
+def to_array(tensor):
+    """Returns a tensor or variable of any backend as a NumPy array."""
+    return keras.ops.convert_to_numpy(tensor)
 
 
 def named_variables(model):
@@ -202,9 +287,38 @@ def keep_weights(folder, step, model, max_to_keep):
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    save_weights(folder / AVERAGED.replace("*", f"{step:08d}"), model)
+    save_weights(_averaged_path(folder, step), model)
     for old in sorted(folder.glob(AVERAGED))[:-max_to_keep]:
         old.unlink()
+
+
+def restore_kept(folder, step, steps):
+    """Removes weights of steps that are done again, and looks for the others.
+
+    Args:
+        folder: As in `keep_weights`.
+        step: Number of steps done.
+        steps: The steps up to it whose weights must be there.
+
+    Raises:
+        FileNotFoundError: Weights are missing; they are named.
+    """
+    folder = Path(folder)
+    last = _averaged_path(folder, step)
+    for path in folder.glob(AVERAGED):
+        if path.name > last.name:
+            path.unlink()
+    paths = [_averaged_path(folder, number) for number in steps]
+    missing = [path.name for path in paths if not path.is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{folder} lacks weights that the run averages in the end: "
+            f"{', '.join(missing)}. Name another folder, or remove this one."
+        )
+
+
+def _averaged_path(folder, step):
+    return folder / AVERAGED.replace("*", f"{step:08d}")
 
 
 def average_weights(folder, model):

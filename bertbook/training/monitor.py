@@ -16,14 +16,16 @@ class Log:
     Args:
         path: The file; rows from a step on that will be done again are cut.
         done: Number of steps done.
+
+    Raises:
+        ValueError: The file is damaged, or is no log of a run.
     """
 
     def __init__(self, path, done=0):
         self.path = Path(path)
         self.rows = []
         if self.path.is_file():
-            with open(self.path, newline="", encoding="utf-8") as file:
-                rows = list(csv.DictReader(file))
+            rows = _read_log(self.path)
             self.rows = [row for row in rows if int(row["step"]) <= done]
         self._write()
 
@@ -42,6 +44,40 @@ class Log:
             writer = csv.DictWriter(file, columns)
             writer.writeheader()
             writer.writerows(self.rows)
+
+
+def _read_log(path):
+    """Returns the rows of a log.
+
+    Raises:
+        ValueError: The file is damaged, or is no log of a run.
+    """
+    advice = "Remove the file to go on without its rows."
+    try:
+        # A spreadsheet puts a byte order mark at the beginning.
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file, strict=True)
+            columns = reader.fieldnames or []
+            rows = [(reader.line_num, row) for row in reader]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(
+            f"{path} must be a CSV file in UTF-8. Received: {error}. {advice}"
+        ) from error
+    if rows and ("step" not in columns or len(set(columns)) < len(columns)):
+        raise ValueError(
+            f"{path} must have a column `step`, and each name once. Received: "
+            f"{', '.join(columns)}. {advice}"
+        )
+    for line, row in rows:
+        is_whole = None not in row and None not in row.values()
+        if not is_whole or not (
+            row["step"].isascii() and row["step"].isdigit()
+        ):
+            raise ValueError(
+                f"{path} must hold a step and as many values as columns in "
+                f"line {line}. Received: {list(row.values())!r:.80}. {advice}"
+            )
+    return [row for _, row in rows]
 
 
 class Monitor(keras.callbacks.Callback):

@@ -5,6 +5,10 @@ with a warm-up it changes little. Epsilon is added after it, as in both papers
 and in PyTorch; Keras adds it before.
 """
 
+import math
+from numbers import Real
+
+from bertbook.checks import as_number
 from bertbook.runtime import keras, ops
 
 UNDECAYED = ("bias", "gamma", "beta")  # names of biases and norms
@@ -32,7 +36,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(
         self, peak, warmup_steps, total_steps, accumulation=1, end=0.0
     ):
-        if not 1 <= warmup_steps <= total_steps or accumulation < 1:
+        if not 1 <= warmup_steps <= total_steps or not accumulation >= 1:
             raise ValueError(
                 "`warmup_steps` must be in [1, `total_steps`], `accumulation` "
                 f">= 1. Received: {warmup_steps}, {total_steps}, "
@@ -85,7 +89,7 @@ class InverseSquareRootDecay(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, peak, warmup_steps):
-        if warmup_steps < 1:
+        if not warmup_steps >= 1:
             raise ValueError(
                 f"`warmup_steps` must be >= 1. Received: {warmup_steps}."
             )
@@ -109,9 +113,9 @@ def count_warmup_steps(steps, share):
 
 
 def check_peak(peak):
-    """Refuses a highest learning rate that is not above 0."""
-    if peak <= 0:
-        raise ValueError(f"`peak` must be above 0. Received: {peak}.")
+    """Refuses a highest learning rate that is not above 0, and finite."""
+    if not 0 < as_number(peak) < math.inf:
+        raise ValueError(f"`peak` must be above 0. Received: {peak!r}.")
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -130,6 +134,9 @@ class AdamW(keras.optimizers.AdamW):
             passes over memory, where the step around it is a TensorFlow graph
             that XLA does not compile.
         **kwargs: Keywords of Keras' AdamW but `amsgrad`.
+
+    Raises:
+        ValueError: A keyword is out of range, or `amsgrad` is on.
     """
 
     def __init__(self, *, compiled=False, **kwargs):
@@ -137,6 +144,7 @@ class AdamW(keras.optimizers.AdamW):
             raise ValueError(
                 "`amsgrad` is not in this AdamW. Use that of Keras."
             )
+        _check_rates(kwargs)
         super().__init__(**kwargs)
         self.compiled = compiled
 
@@ -175,6 +183,31 @@ class AdamW(keras.optimizers.AdamW):
         rate = ops.cast(learning_rate, variable.dtype) * c2 / c1
         root = ops.sqrt(square) + self.epsilon * c2
         self.assign_sub(variable, rate * mean / root)
+
+
+def _check_rates(options):
+    """Refuses numbers with which AdamW learns nothing, or not a number.
+
+    Args:
+        options: Keywords of Keras' AdamW; None stands for "never".
+
+    Raises:
+        ValueError: A number is NaN or out of range.
+    """
+    ranges = {  # a function of the number, and its words
+        "weight_decay": (lambda n: 0 <= n < math.inf, ">= 0, and finite"),
+        "global_clipnorm": (lambda n: 0 < n < math.inf, "above 0"),
+        "beta_1": (lambda n: 0 <= n < 1, "in [0, 1)"),
+        "beta_2": (lambda n: 0 <= n < 1, "in [0, 1)"),
+        "epsilon": (lambda n: 0 < n < math.inf, "above 0"),
+    }
+    if isinstance(options.get("learning_rate"), Real):  # or it is a schedule
+        words = ">= 0, and finite"
+        ranges["learning_rate"] = (lambda n: 0 <= n < math.inf, words)
+    for name, (is_inside, words) in ranges.items():
+        value = options.get(name)
+        if value is not None and not is_inside(as_number(value)):
+            raise ValueError(f"`{name}` must be {words}. Received: {value!r}.")
 
 
 @keras.saving.register_keras_serializable("bertbook")

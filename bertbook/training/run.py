@@ -1,17 +1,25 @@
 """`RunFolder`: a run that may stop at any moment, and resumes exactly."""
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bertbook.checks import check_text
 from bertbook.files import finish_saving, read_json, write_json
 from bertbook.training import checkpoint
+from bertbook.training.curves import draw_curves
+from bertbook.training.lock import only_run
 from bertbook.training.monitor import Log
 
 RECORD = "run.json"
+CURVES = "log.png"
 FINISHED = "model.safetensors"  # written last
+DRAWING_SECONDS = 60  # between two pictures of an unfinished run
 
 
 class RunFolder:
@@ -20,18 +28,35 @@ class RunFolder:
     Args:
         path: The folder.
         verbose: Whether to print that a run resumes, or is finished.
+        loss_label: What the picture of the log says of the losses.
+
+    Raises:
+        ValueError: `path` is no name of a folder.
     """
 
-    def __init__(self, path, verbose=True):
-        self.path = Path(path)
+    def __init__(self, path, verbose=True, loss_label="loss, nats"):
+        self.path = _checked_path(path)
         finish_saving(self.path)
         self.record = self.path / RECORD
         self.checkpoints = self.path / "checkpoints"
         self.verbose = verbose
+        self.loss_label = loss_label
+        self.log = None
+        self.drawn = time.monotonic()
 
-    def has_begun(self):
-        """Returns whether a record or a trained model is there."""
-        return self.record.is_file() or (self.path / FINISHED).is_file()
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keeps other runs out while the `with` statement lasts.
+
+        Raises:
+            ValueError: Another run trains into the folder.
+        """
+        with only_run(self.path):
+            yield
+
+    def keeps_something(self):
+        """Returns whether a checkpoint or a trained model is there."""
+        return last_step(self.path) is not None or _holds_model(self.path)
 
     def is_finished(self):
         """Returns whether the run is finished, and says so."""
@@ -40,14 +65,42 @@ class RunFolder:
             print(f"{self.path} holds the finished run; nothing is changed.")
         return finished
 
-    def resume(self, model):
+    def check(self, record, added=()):
+        """Refuses another run where the folder keeps something of one.
+
+        A run of which nothing is kept has nothing to go on with: a call with
+        other settings may take its place.
+
+        Args:
+            record: Everything that changes the result.
+            added: Names in it that records of older versions lack. Where they
+                are missing they are not compared.
+
+        Raises:
+            ValueError: As `check_record` says.
+        """
+        if self.keeps_something():
+            check_record(self.record, record, added)
+
+    def begin(self, record, added=()):
+        """Writes the record of a run, or refuses another one, as `check`."""
+        self.check(record, added)
+        if not self.keeps_something():
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_json(self.record, record)
+
+    def resume(self, model, fits=None):
         """Puts the newest checkpoint into a compiled model.
+
+        Args:
+            model: The model.
+            fits: As in `checkpoint.load_checkpoint`.
 
         Returns:
             The steps done and the state that was saved with them, or None
             where the run is at its start.
         """
-        progress = checkpoint.load_checkpoint(self.checkpoints, model)
+        progress = checkpoint.load_checkpoint(self.checkpoints, model, fits)
         if progress is not None and self.verbose:
             print(f"going on after step {progress[0]}")
         return progress
@@ -58,7 +111,49 @@ class RunFolder:
 
     def open_log(self, done):
         """Returns the log, without the rows of steps that are done again."""
-        return Log(self.path / "log.csv", done)
+        self.log = Log(self.path / "log.csv", done)
+        return self.log
+
+    def draw_log(self, row=None):
+        """Draws the log, at most once a minute while the run goes on.
+
+        Args:
+            row: The newest row of an unfinished run; None at the end.
+        """
+        if row is not None and time.monotonic() - self.drawn < DRAWING_SECONDS:
+            return
+        if self.log is not None:
+            draw_curves(self.path / CURVES, self.log.rows, self.loss_label)
+        self.drawn = time.monotonic()
+
+
+def _checked_path(path: Any) -> Path:
+    """Returns the name of a folder as a path."""
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise ValueError(f"`out` must name a folder. Received: {path!r}.")
+    check_text(os.fspath(path), "out")
+    if "\0" in os.fspath(path):
+        raise ValueError(f"`out` must not hold NUL. Received: {path!r}.")
+    return Path(path)
+
+
+def _holds_model(folder: Path) -> bool:
+    return any(folder.glob("model*.safetensors"))
+
+
+def last_step(folder: str | Path) -> int | None:
+    """Returns the step after which the same call goes on.
+
+    Args:
+        folder: The folder of a run, which may be missing.
+
+    Returns:
+        The step of the newest checkpoint; None where there is none, so that
+        the run begins again.
+    """
+    paths = Path(folder, "checkpoints").glob(checkpoint.PATTERN)
+    numbers = [path.stem.rpartition("-")[2] for path in paths]
+    return max((int(n) for n in numbers if n.isdecimal()), default=None)
 
 
 def fit_steps(model, batches, steps, monitor):
@@ -92,6 +187,15 @@ def hash_columns(data: Mapping[str, Any] | None) -> str | None:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def hash_tensors(tensors: Mapping[str, Any], names: Collection[str]) -> str:
+    """Returns a hash of some tensors, by their names."""
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        digest.update(name.encode())
+        digest.update(checkpoint.to_array(tensors[name]).tobytes())
+    return digest.hexdigest()
+
+
 def _plain(value: Any) -> Any:
     """Returns what JSON can hold, the same in every process."""
     if isinstance(value, set | frozenset):
@@ -99,42 +203,45 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def check_record(path, record):
-    """Writes what a run is made of, or refuses to go on with another.
+def check_record(
+    path: Path, record: Mapping[str, Any], added: Collection[str] = ()
+) -> None:
+    """Refuses to go on with a run that has other settings.
 
     Args:
-        path: A JSON file.
-        record: Everything that changes the result.
+        path: The record of the run that a folder keeps something of.
+        record: What the new call would record.
+        added: As in `RunFolder.check`.
 
     Raises:
         ValueError: The file tells of a run with other settings; all are named.
-            Or there is none, and the folder holds a model from elsewhere; or
-            it is damaged.
+            Or it is missing, so that what the folder keeps is from elsewhere;
+            or it is damaged.
     """
-    path = Path(path)
-    if path.is_file():
-        stored = read_json(path)
-        record = json.loads(json.dumps(record))
-        old, new = _settings(stored), _settings(record)
-        differing = [
-            f"`{name}` was {old.get(name)!r}, now {new.get(name)!r}"
-            for name in sorted(old.keys() | new.keys())
-            if old.get(name) != new.get(name)
-        ]
-        if differing:
-            raise ValueError(
-                f"{path.parent} holds a run with other settings: "
-                f"{'; '.join(differing)}. Name another folder, or go on with "
-                "the old settings."
-            )
-        return
-    if any(path.parent.glob("model*.safetensors")):
+    if not path.is_file():
+        kept = "a model" if _holds_model(path.parent) else "checkpoints"
         raise ValueError(
-            f"{path.parent} holds a model, but no {path.name} of the run that "
-            "made it. Name another folder."
+            f"{path.parent} holds {kept}, but no {path.name} of the run that "
+            f"made {'it' if kept == 'a model' else 'them'}. Name another "
+            "folder."
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, record)
+    stored = read_json(path)
+    missing = [name for name in added if name not in stored]
+    record = json.loads(
+        json.dumps({k: v for k, v in record.items() if k not in missing})
+    )
+    old, new = _settings(stored), _settings(record)
+    differing = [
+        f"`{name}` was {old.get(name)!r}, now {new.get(name)!r}"
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    ]
+    if differing:
+        raise ValueError(
+            f"{path.parent} holds a run with other settings: "
+            f"{'; '.join(differing)}. Name another folder, or go on with "
+            "the old settings."
+        )
 
 
 def _settings(record, prefix=""):

@@ -8,28 +8,40 @@ vocabularies are byte pairs, shared by both sides.
 """
 
 import dataclasses
-import math
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from bertbook.batches.feeding import feed_fit
-from bertbook.checks import as_number, check_switch, is_integer
+from bertbook.checks import check_switch
 from bertbook.decoder.config import Seq2SeqConfig
 from bertbook.decoder.seq2seq import TARGET, Seq2SeqTransformer
 from bertbook.runtime import keras, may_compile
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.training import cards
-from bertbook.training.checkpoint import average_weights, keep_weights
+from bertbook.training.checkpoint import (
+    average_weights,
+    check_finite,
+    keep_weights,
+    restore_kept,
+)
 from bertbook.training.losses import SmoothedLoss
 from bertbook.training.monitor import Monitor
 from bertbook.training.optimizers import InverseSquareRootDecay, make_optimizer
 from bertbook.training.run import (
     RunFolder,
-    check_record,
     fit_steps,
     hash_columns,
+    last_step,
+)
+from bertbook.training.settings import (
+    check_choice,
+    check_kind,
+    check_switches,
+    set_count,
+    set_number,
+    set_seed,
+    set_share,
 )
 from bertbook.translation.bitext import count_steps, steps
 from bertbook.translation.metrics import check_scoring
@@ -42,7 +54,6 @@ from bertbook.translation.translate import (
 )
 
 DTYPES = ("float32", "mixed_bfloat16", "mixed_float16")
-SEEDS = 2**32  # how many there are
 
 # Small enough to be trained on two cores within an hour. Its matrices start
 # larger than BERT's, because it is narrower.
@@ -101,28 +112,13 @@ class Recipe:
     def __post_init__(self) -> None:
         counts = "steps", "batch_tokens", "warmup_steps", "checkpoint_steps"
         for name in (*counts, "averaged"):
-            _set_count(self, name)
+            set_count(self, name)
         for name in ("minutes", "learning_rate", "clip_norm"):
             if name != "minutes" or self.minutes is not None:
-                _set_number(self, name)
-        number = as_number(self.label_smoothing)
-        if not 0 <= number < 1:
-            raise ValueError(
-                "`label_smoothing` must be in [0, 1). Received: "
-                f"{self.label_smoothing!r}."
-            )
-        object.__setattr__(self, "label_smoothing", number)
-        if self.dtype not in DTYPES:
-            raise ValueError(
-                f"`dtype` must be one of {', '.join(DTYPES)}. "
-                f"Received: {self.dtype!r}."
-            )
-        if not is_integer(self.seed) or not 0 <= self.seed < SEEDS:
-            raise ValueError(
-                f"`seed` must be an integer in [0, {SEEDS}). "
-                f"Received: {self.seed!r}."
-            )
-        object.__setattr__(self, "seed", int(self.seed))
+                set_number(self, name)
+        set_share(self, "label_smoothing", one=False)
+        check_choice(self.dtype, "dtype", DTYPES)
+        set_seed(self)
 
     @property
     def seconds(self) -> float | None:
@@ -152,10 +148,10 @@ class Reporting:
     verbose: bool = True
 
     def __post_init__(self) -> None:
-        _set_count(self, "log_steps")
-        _set_count(self, "evaluation_steps")
-        _set_count(self, "translated", least=0)
-        check_switch(self.verbose, "verbose")
+        set_count(self, "log_steps")
+        set_count(self, "evaluation_steps")
+        set_count(self, "translated", least=0)
+        check_switches(self, "verbose")
 
 
 def _check_settings(
@@ -166,43 +162,13 @@ def _check_settings(
     Raises:
         ValueError: A setting is of another kind; it is named.
     """
-    kinds = {
-        "recipe": (recipe, Recipe),
-        "reporting": (reporting, Reporting),
-        "config": (config, Seq2SeqConfig),
-    }
-    for name, (value, kind) in kinds.items():
-        if not isinstance(value, kind):
-            raise ValueError(
-                f"`{name}` must be a `{kind.__name__}`. Received: "
-                f"{type(value).__name__}."
-            )
+    check_kind(recipe, "recipe", Recipe)
+    check_kind(reporting, "reporting", Reporting)
+    check_kind(config, "config", Seq2SeqConfig)
     check_switch(lowercase, "lowercase")
 
 
-def _set_count(settings: Any, name: str, least: int = 1) -> None:
-    """Makes a field of frozen settings a plain integer."""
-    value = getattr(settings, name)
-    if not is_integer(value) or value < least:
-        raise ValueError(
-            f"`{name}` must be an integer >= {least}. Received: {value!r}."
-        )
-    object.__setattr__(settings, name, int(value))
-
-
-def _set_number(settings: Any, name: str) -> None:
-    """Makes a field of frozen settings a plain number above 0."""
-    value = getattr(settings, name)
-    number = as_number(value)
-    if not 0 < number < math.inf:
-        raise ValueError(f"`{name}` must be above 0. Received: {value!r}.")
-    object.__setattr__(settings, name, number)
-
-
-KEPT = "tokenizer_config.json"  # A tokenizer writes this file last.
-
-
-def _train_vocabularies(train, config, lowercase, out):
+def _train_vocabularies(train, config, lowercase, kept):
     """Returns the tokenizers of sources and targets, read or trained.
 
     Args:
@@ -210,35 +176,38 @@ def _train_vocabularies(train, config, lowercase, out):
         config: A `Seq2SeqConfig`; without `target_vocab_size` one vocabulary
             is trained on both sides.
         lowercase: As in `train_translation`.
-        out: Where `_keep_vocabularies` put them, if it did.
+        kept: The folder of a run that goes on, where `_keep_vocabularies` put
+            them; None trains them.
     """
     sources, targets = columns_of(train)
     if config.target_vocab_size is None:
         lines = [*sources, *targets]
-        tokenizer = _kept_tokenizer(lines, config.vocab_size, lowercase, out)
+        tokenizer = _kept_tokenizer(lines, config.vocab_size, lowercase, kept)
         return tokenizer, tokenizer
     return (
-        _kept_tokenizer(sources, config.vocab_size, lowercase, out),
+        _kept_tokenizer(sources, config.vocab_size, lowercase, kept),
         _kept_tokenizer(
-            targets, config.target_vocab_size, lowercase, out / TARGET
+            targets,
+            config.target_vocab_size,
+            lowercase,
+            kept and kept / TARGET,
         ),
     )
 
 
 def _kept_tokenizer(lines, vocab_size, lowercase, folder):
-    if (folder / KEPT).is_file():
+    if folder is not None:
         return Tokenizer.from_pretrained(folder)
     return Tokenizer.train(lines, vocab_size, lowercase)
 
 
 def _keep_vocabularies(model, out):
-    """Writes the tokenizers of a model that are not there yet."""
+    """Writes the tokenizers of a model, in place of those of a failed run."""
     folders = {out: model.tokenizer}
     if model.target_tokenizer is not model.tokenizer:
         folders[out / TARGET] = model.target_tokenizer
     for folder, tokenizer in folders.items():
-        if not (folder / KEPT).is_file():
-            tokenizer.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
 
 
 COMPILE = False  # with XLA, once for every length; JAX always does
@@ -282,7 +251,7 @@ def train_translation(
         OSError: A checkpoint cannot be written.
     """
     started = time.perf_counter()
-    out, config = Path(out), SMALL if config is None else config
+    config = SMALL if config is None else config
     recipe = Recipe() if recipe is None else recipe
     reporting = Reporting() if reporting is None else reporting
     _check_settings(recipe, reporting, config, lowercase)
@@ -296,22 +265,24 @@ def train_translation(
         "dev": hash_columns(dev),
     }
     folder = RunFolder(out, reporting.verbose)
-    if folder.has_begun():
-        check_record(folder.record, record)
-    if folder.is_finished():
-        return Seq2SeqTransformer.from_pretrained(out)
-    model = _make_model(train, config, lowercase, recipe, out)
-    run = _Run(model, train, dev, record, folder, recipe, reporting)
-    check_record(folder.record, record)  # the first to be written
-    _keep_vocabularies(model, out)
-    run.train(started)
+    with folder.hold():
+        folder.check(record)
+        if folder.is_finished():
+            return Seq2SeqTransformer.from_pretrained(folder.path)
+        kept = folder.path if folder.keeps_something() else None
+        model = _make_model(train, config, lowercase, recipe, kept)
+        run = _Run(model, train, dev, record, folder, recipe, reporting)
+        folder.begin(record)  # the first to be written
+        if kept is None:
+            _keep_vocabularies(model, folder.path)
+        run.train(started)
     return model
 
 
-def _make_model(train, config, lowercase, recipe, out):
+def _make_model(train, config, lowercase, recipe, kept):
     """Returns a model with drawn weights and the vocabularies of its texts."""
     tokenizer, target_tokenizer = _train_vocabularies(
-        train, config, lowercase, out
+        train, config, lowercase, kept
     )
     config = config.replace(vocab_size=len(tokenizer))
     if config.target_vocab_size is not None:
@@ -353,17 +324,40 @@ class _Run:
         if self.reporting.verbose:
             print(f"{len(self.pairs)} pairs, {self.pairs.left_out} too long")
         start = 0, {"seconds": 0.0, "is_last": False}
-        done, state = self.folder.resume(self.model) or start
+        done, state = self.folder.resume(self.model, _is_state) or start
+        needed = self._averaged_steps(done, state["is_last"])
+        restore_kept(self.folder.checkpoints, done, needed)
         if done < recipe.steps and not state["is_last"]:
             spent = state["seconds"] + time.perf_counter() - started
             self._fit(done, spent)
         average_weights(self.folder.checkpoints, self.model)
+        self._check(last_step(self.folder.path))
         scores = self._measure(beams=True)
         facts = {"pairs": len(self.pairs), "left_out": self.pairs.left_out}
         cards.write_translation_card(
             self.folder.path, self.record, facts, scores
         )
+        self.folder.draw_log()
         self.model.save_pretrained(self.folder.path)
+
+    def _averaged_steps(self, done, is_last):
+        """Returns the steps up to now whose weights the end will average.
+
+        Where minutes decide the end, that is not known before.
+        """
+        end = done if is_last else self.recipe.steps
+        if self.recipe.minutes is not None and not is_last:
+            return []
+        pace, most = self.recipe.checkpoint_steps, self.recipe.averaged
+        first = max(1, end // pace - most) * pace
+        steps = sorted({*range(first, end + 1, pace), end})[-most:]
+        return [step for step in steps if step <= done]
+
+    def _check(self, step):
+        """Refuses weights that give nothing finite, before they are kept."""
+        limit = self.model.config.max_position_embeddings
+        x, _, _ = self.pairs.step([0], limit, 1)
+        check_finite(self.model, step, lambda: self.model(x, training=False))
 
     def _fit(self, done, spent):
         recipe, reporting = self.recipe, self.reporting
@@ -373,6 +367,7 @@ class _Run:
             (reporting.evaluation_steps, self._evaluate),
             (None, self.folder.open_log(done).add),
             (recipe.checkpoint_steps, self._save),
+            (reporting.evaluation_steps, self.folder.draw_log),
         ]
         self.monitor = Monitor(
             recipe.steps,
@@ -394,6 +389,7 @@ class _Run:
 
     def _evaluate(self, row):
         """Adds the scores of the current weights on dev to a row of the log."""
+        self._check(row["step"])
         scores = self._measure()
         row |= {f"dev_{name}": value for name, value in scores.items()}
 
@@ -411,6 +407,7 @@ class _Run:
     def _save(self, row):
         """Keeps the weights for the average, then all that a run needs."""
         step = row["step"]
+        self._check(step)
         keep_weights(
             self.folder.checkpoints, step, self.model, self.recipe.averaged
         )
@@ -419,6 +416,11 @@ class _Run:
             "is_last": self.monitor.is_last,
         }
         self.folder.save(step, self.model, state)
+
+
+def _is_state(state):
+    """Returns whether a checkpoint's state is that of a run of this kind."""
+    return isinstance(state, dict) and {"seconds", "is_last"} <= state.keys()
 
 
 def compile_for_translation(model, recipe):

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from bertbook.runtime import keras
 from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import SEVERAL_LABELS
 from bertbook.training import checkpoint
+from bertbook.training import monitor as training_monitor
 from bertbook.training.optimizers import AdamW
 from bertbook.training.run import hash_columns
 from tests.helpers.toys import PIECES, TOY, toy_config
@@ -816,6 +818,93 @@ def test_a_run_that_diverged_starts_over_with_a_lower_rate(tmp_path):
     (found,) = model.predict_texts(["a"])
     assert math.isfinite(found["score"])
     finetune(model, opinions(), learning_rate=1e-3, options=QUIET, **arguments)
+
+
+class LeavesAfter:
+    """Spoils the weights after some steps, as a last update may."""
+
+    def __init__(self, step, number):
+        self.step, self.number = step, number
+
+    def __call__(self, monitor, batch, logs=None):
+        if monitor.done + 1 == self.step:
+            for weight in monitor.model.trainable_variables:
+                weight.assign(np.full(weight.shape, self.number, "float32"))
+        return REAL_END(monitor, batch, logs)
+
+
+REAL_END = training_monitor.Monitor.on_train_batch_end
+
+
+@pytest.mark.parametrize("number", [math.nan, 1e30])
+@pytest.mark.parametrize("has_out", [False, True])
+@pytest.mark.parametrize("has_dev", [False, True])
+def test_a_last_update_that_diverges_is_told_and_not_kept(
+    has_dev, has_out, number, tmp_path, monkeypatch
+):
+    """The loss before it is finite; what it leaves gives no answer."""
+    model = make(CLASSIFIER)
+    before = weights(model)
+    spoil = LeavesAfter(6, number)
+    monkeypatch.setattr(
+        training_monitor.Monitor,
+        "on_train_batch_end",
+        lambda *arguments: spoil(*arguments),
+    )
+    options = FinetuningOptions(
+        verbose=False, evaluation_steps=3, checkpoint_steps=2
+    )
+    out = tmp_path if has_out else None
+    dev = opinions() if has_dev else None
+    with pytest.raises(ValueError, match="are not finite after step 6"):
+        finetune(
+            model, opinions(), dev, epochs=2, batch_size=8, out=out,
+            options=options,
+        )  # fmt: skip
+    assert same(weights(model), before)
+    if has_out:
+        kept = sorted(path.name for path in (out / "checkpoints").iterdir())
+        assert kept == [f"checkpoint-0000000{n}.safetensors" for n in (2, 4)]
+        assert not (out / "model.safetensors").exists()
+
+
+def test_best_weights_that_are_gone_are_told_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        task_runs.Run, "_keep_best", lambda run: 1 / 0
+    )  # the end is not reached
+    with pytest.raises(ZeroDivisionError):
+        run(tmp_path)
+    (tmp_path / "best.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match="best.safetensors.* missing"):
+        run(tmp_path)
+
+
+def test_checkpoints_without_their_record_are_refused(whole, tmp_path):
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(ValueError, match="holds checkpoints, but no run.json"):
+        run(tmp_path)
+
+
+def test_a_second_run_into_a_folder_is_refused(tmp_path, monkeypatch):
+    score, found = task_runs.Judge.score, []
+
+    def call_again(judge):
+        with pytest.raises(ValueError, match="another call in this process"):
+            run(tmp_path)
+        found.append(judge)
+        return score(judge)
+
+    monkeypatch.setattr(task_runs.Judge, "score", call_again)
+    run(tmp_path)
+    assert found
+    assert not (tmp_path / "run.lock").exists()
+
+
+def test_a_run_draws_its_log(whole):
+    pytest.importorskip("matplotlib", reason="draws a picture")
+    assert (whole[0] / "log.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_refused_call_leaves_no_label_names_in_the_model():

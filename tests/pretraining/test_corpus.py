@@ -704,3 +704,84 @@ def test_shards_count_their_documents():
     assert list(itertools.chain(*itertools.chain(*as_lists(shard)))) == [
         *range(7)
     ]
+
+
+# Content, and what fills the memory.
+
+
+def test_a_text_that_changed_and_kept_its_size_is_refused(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("the cat sat.\n\nthe cat ran.\n")
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    options = {"held_out": 0.0}
+    prepare([path], mini(), tmp_path / "out", **options)
+    path.write_text(path.read_text().replace("cat", "dog"))
+    os.utime(path, ns=times)  # as a copy that keeps them
+    with pytest.raises(ValueError, match="another `sha256`"):
+        prepare([path], mini(), tmp_path / "out", **options)
+    made = prepare([path], mini(), tmp_path / "out", replace=True, **options)
+    whole = prepare([path], mini(), tmp_path / "whole", **options)
+    assert made.record == whole.record
+    for first, second in zip(made.shards(), whole.shards(), strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_corpus_that_gives_way_leaves_no_shard(tmp_path):
+    folder = tmp_path / "out"
+    prepare(shelf(), mini(), folder, shard_tokens=2_000)
+    many = len(list(folder.iterdir()))
+    made = prepare(shelf(), mini(), folder, held_out=0.0, replace=True)
+    assert len(list(folder.iterdir())) == len(made.shards()) + 1 < many
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "must hold text. Received: no line"),
+        (b"\n \n\t\n", "must hold text. Received: no line"),
+        (b"fine.\n\nnot\0fine.\n", "must hold text. Received: NUL in line 3"),
+        (
+            "fine.".encode("utf-16-le"),
+            "must hold text. Received: NUL in line 1",
+        ),
+        (b"fine.\n" + b"a" * 101, "a line of more than 100 bytes, .* line 2"),
+        (b"fine.\n" * 6, "a document of more than 400 bytes, .* line 6"),
+        (b"fine.\n" * 5 + b"\n" + b"fine.\n" * 6, "more than 400 .* line 12"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["", ".gz", ".xz"])
+def test_a_file_that_is_no_corpus_is_named_with_its_line(
+    suffix, content, message, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(corpus, "LONGEST_LINE", 100)
+    monkeypatch.setattr(corpus, "LONGEST_DOCUMENT", 400)
+    fine, path = tmp_path / "fine.txt", tmp_path / f"text.txt{suffix}"
+    fine.write_text("fine.\n")
+    with {"": open, ".gz": gzip.open, ".xz": lzma.open}[suffix](
+        path, "wb"
+    ) as file:
+        file.write(content)
+    with pytest.raises(ValueError, match=f"{path.name} must hold .*{message}"):
+        list(corpus.read_documents([fine, path]))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits address space")
+def test_a_packed_file_without_line_ends_fills_no_memory(tmp_path):
+    path = tmp_path / "bomb.txt.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(40):
+            file.write(b"a" * 2**24)
+    code = (
+        "import resource, sys\n"
+        "from bertbook.pretraining.corpus import read_documents\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**28,) * 2)\n"
+        "for _ in read_documents(sys.argv[1:]): pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "bomb.txt.gz must hold documents of lines" in done.stderr

@@ -3,6 +3,7 @@
 import csv
 import importlib.util
 import json
+import math
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ import bertbook as bb
 from bertbook.cli.main import main
 from bertbook.locations import shelf
 from bertbook.pretraining import pretrain as pretraining
+from bertbook.pretraining.corpus import Corpus, corpus_content
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.pretrain import (
     PretrainingRecipe,
@@ -64,7 +66,7 @@ def run(out, tokenizer, steps=7, config=None, **options):
     options = {"held_out": 0.2, "reporting": QUIET, **options}
     examples = options.pop("examples", EXAMPLES)
     return pretrain(
-        shelf(),
+        options.pop("corpus", shelf()),
         out,
         options.pop("recipe", recipe),
         model=config or small_config(),
@@ -407,6 +409,30 @@ def test_tensorboard_gets_an_event_file(tmp_path, tokenizer):
         ({"accumulation": 3, "batch_size": 8}, "multiple of `accumulation`"),
         ({"warmup": 1.5}, "`warmup` must be"),
         ({"end": -0.1}, "`end` must be"),
+        ({"end": math.nan}, "`end` must be"),
+        ({"steps": True}, "`steps` must be"),
+        ({"steps": 10**12}, "`steps` must be an integer <= "),
+        ({"batch_size": math.nan}, "`batch_size` must be"),
+        ({"learning_rate": math.nan}, "`learning_rate` must be above 0"),
+        ({"learning_rate": math.inf}, "`learning_rate` must be above 0"),
+        ({"learning_rate": 10**400}, "`learning_rate` must be above 0"),
+        ({"learning_rate": 0}, "`learning_rate` must be above 0"),
+        ({"learning_rate": "1e-3"}, "`learning_rate` must be above 0"),
+        ({"warmup": math.nan}, "`warmup` must be"),
+        ({"warmup": None}, "`warmup` must be"),
+        ({"weight_decay": math.nan}, "`weight_decay` must be"),
+        ({"weight_decay": math.inf}, "`weight_decay` must be"),
+        ({"weight_decay": -0.1}, "`weight_decay` must be"),
+        ({"beta_2": 1.0}, "`beta_2` must be"),
+        ({"beta_2": math.nan}, "`beta_2` must be"),
+        ({"clip_norm": 0}, "`clip_norm` must be"),
+        ({"clip_norm": None}, "`clip_norm` must be"),
+        ({"clip_norm": math.nan}, "`clip_norm` must be"),
+        ({"dtype": "float13"}, "`dtype` must be one of"),
+        ({"dtype": None}, "`dtype` must be one of"),
+        ({"seed": -1}, "`seed` must be"),
+        ({"seed": 2**32}, "`seed` must be"),
+        ({"seed": 0.0}, "`seed` must be"),
     ],
 )
 def test_a_bad_recipe_is_refused(options, message):
@@ -414,9 +440,231 @@ def test_a_bad_recipe_is_refused(options, message):
         PretrainingRecipe(**options)
 
 
-def test_a_bad_pace_is_refused():
-    with pytest.raises(ValueError, match="`log_steps` must be >= 1"):
-        Reporting(log_steps=0)
+def test_numpy_numbers_of_a_recipe_become_plain_numbers():
+    recipe = PretrainingRecipe(
+        steps=np.int64(7), learning_rate=np.float32(0.5), seed=np.int32(3)
+    )
+    plain = PretrainingRecipe(steps=7, learning_rate=0.5, seed=3)
+    assert json.dumps(vars(recipe)) == json.dumps(vars(plain))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"log_steps": 0},
+        {"evaluation_steps": 1.5},
+        {"checkpoint_steps": math.nan},
+        {"tensorboard": "no"},
+        {"verbose": None},
+    ],
+)
+def test_bad_reporting_is_refused(options):
+    with pytest.raises(ValueError, match=f"`{next(iter(options))}` must be"):
+        Reporting(**options)
+
+
+BAD_CALLS = [
+    ({"held_out": math.nan}, "`held_out` must be in"),
+    ({"held_out": 1.0}, "`held_out` must be in"),
+    ({"held_out": -0.1}, "`held_out` must be in"),
+    ({"held_out": "0.1"}, "`held_out` must be in"),
+    ({"workers": -1}, "`workers` must be"),
+    ({"workers": 1.5}, "`workers` must be"),
+    ({"workers": math.nan}, "`workers` must be"),
+    ({"data_parallel": "yes"}, "`data_parallel` must be"),
+    ({"recipe": {"steps": 3}}, "`recipe` must be a `PretrainingRecipe`"),
+    ({"examples": {"max_length": 3}}, "`examples` must be a"),
+    ({"reporting": "loud"}, "`reporting` must be a `Reporting`"),
+    ({"evaluate": 3}, "`evaluate` must be a function"),
+    ({"corpus": []}, "at least one file"),
+    ({"corpus": "text.txt"}, "must be a list of files"),
+    ({"corpus": 3}, "must be a list of files"),
+    ({"corpus": [3]}, "must hold names"),
+    ({"corpus": ["/nonexistent.txt"]}, "No text file at /nonexistent.txt"),
+    ({"config": small_config(vocab_size=301)}, "`vocab_size` must be"),
+    ({"config": "/nonexistent"}, "`name_or_dir` must be"),
+    (
+        {"examples": ExampleSettings(max_length=33)},
+        "`max_length` must be at most",
+    ),
+]
+
+
+def test_a_refused_call_leaves_nothing_and_the_next_one_works(
+    tmp_path, tokenizer
+):
+    out = tmp_path / "run"
+    for options, message in BAD_CALLS:
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            run(out, tokenizer, **options)
+        assert not out.exists(), options
+    run(out, tokenizer, steps=1)
+    assert (out / "model.safetensors").is_file()
+
+
+def test_a_call_that_fails_later_blocks_nothing_either(tmp_path, tokenizer):
+    out, text = tmp_path / "run", tmp_path / "text.txt"
+    text.write_bytes(b"Some words. And more.\n\nNot \xff fine.")
+    with pytest.raises(ValueError, match="0xff at 27, in line 3"):
+        run(out, tokenizer, corpus=[text])
+    diverging = PretrainingRecipe(steps=3, batch_size=8, learning_rate=1e30)
+    with pytest.raises(ValueError, match=r"not finite|loss is (nan|inf)"):
+        run(out, tokenizer, recipe=diverging)
+    assert not (out / "model.safetensors").exists()
+    assert not list(out.glob("checkpoints/*.safetensors"))
+    run(out, tokenizer, steps=1, held_out=0.1)  # other shards, too
+    assert (out / "model.safetensors").is_file()
+    record = json.loads((out / "corpus" / "corpus.json").read_text())
+    assert record["held_out"] == 0.1
+
+
+# The same corpus, the same start.
+
+
+def test_another_corpus_is_refused(finished, tokenizer, tmp_path):
+    copies = [tmp_path / path.name for path in shelf()]
+    for path, copy in zip(shelf(), copies, strict=True):
+        shutil.copy(path, copy)
+    run(finished, tokenizer, corpus=copies)  # the same text elsewhere
+    with pytest.raises(ValueError, match="`corpus.held_out` was 0.2, now 0.5"):
+        run(finished, tokenizer, corpus=copies, held_out=0.5)
+    with pytest.raises(ValueError, match="`corpus.files` was"):
+        run(finished, tokenizer, corpus=copies[1:])
+    with pytest.raises(FileNotFoundError, match="No text file at"):
+        run(finished, tokenizer, corpus=[*copies, tmp_path / "none.txt"])
+    text = copies[0].read_text(encoding="utf-8")
+    copies[0].write_text(text.replace("e", "o", 1), encoding="utf-8")
+    before = weights(finished)
+    with pytest.raises(ValueError, match="`corpus.files` was"):
+        run(finished, tokenizer, corpus=copies)
+    (finished / "model.safetensors").unlink()  # it is not finished now
+    with pytest.raises(ValueError, match="`corpus.files` was"):
+        run(finished, tokenizer, corpus=copies)
+    run(finished, tokenizer)
+    assert weights(finished) == before
+
+
+def test_other_shards_are_refused(finished, tokenizer):
+    corpus = Corpus(
+        finished / "corpus",
+        json.loads((finished / "corpus" / "corpus.json").read_text()),
+    )
+    content = corpus_content(corpus, 0.1)
+    assert content == corpus_content(corpus, 0.5)  # it has its own share
+    shard = corpus.shards()[0]
+    shard.write_bytes(shard.read_bytes()[::-1])
+    assert content != corpus_content(corpus, 0.1)
+    shard.unlink()
+    with pytest.raises(FileNotFoundError, match="No shard at"):
+        corpus_content(corpus, 0.1)
+
+
+def test_other_start_weights_under_the_same_name_are_refused(
+    whole, tmp_path, tokenizer
+):
+    start = tmp_path / "start"
+    shutil.copytree(whole[0], start)
+    out = tmp_path / "run"
+    run(out, tokenizer, steps=1, config=str(start))
+    model = bb.BertForPreTraining.from_pretrained(start)
+    model.set_weights([weight * 1.5 for weight in model.get_weights()])
+    model.save_pretrained(start)
+    with pytest.raises(ValueError, match="`start_weights` was"):
+        run(out, tokenizer, steps=1, config=str(start))
+
+
+def test_a_record_of_an_older_version_is_taken_as_it_is(finished, tokenizer):
+    expected = weights(finished)
+    path = finished / "run.json"
+    record = json.loads(path.read_text())
+    for name in ("corpus", "start_weights", "vocab_size"):
+        del record[name]
+    path.write_text(json.dumps(record))
+    shards = finished / "corpus" / "corpus.json"
+    kept = json.loads(shards.read_text())
+    del kept["sha256"]
+    shards.write_text(json.dumps(kept))
+    run(finished, tokenizer)
+    assert json.loads(path.read_text()) == record
+    (finished / "model.safetensors").unlink()
+    (finished / "checkpoints" / "checkpoint-00000007.safetensors").unlink()
+    run(finished, tokenizer)  # goes on after step 6
+    assert weights(finished) == expected
+    with pytest.raises(ValueError, match="`recipe.steps` was 7, now 8"):
+        run(finished, tokenizer, steps=8)
+
+
+def test_checkpoints_without_their_record_are_refused(finished, tokenizer):
+    (finished / "model.safetensors").unlink()
+    (finished / "run.json").unlink()
+    with pytest.raises(ValueError, match="holds checkpoints, but no run.json"):
+        run(finished, tokenizer)
+
+
+# What is of no use is not kept.
+
+
+@pytest.mark.parametrize("number", [math.nan, 1e30])
+def test_a_last_update_that_diverges_leaves_the_checkpoint_before(
+    number, tmp_path, tokenizer
+):
+    real = PretrainingRecipe(steps=7, batch_size=8)
+
+    def spoil(model):
+        if model.optimizer.iterations.numpy() == 7:
+            for weight in model.trainable_variables:
+                weight.assign(np.full(weight.shape, number, "float32"))
+        return {}
+
+    reporting = Reporting(
+        log_steps=7, evaluation_steps=7, checkpoint_steps=3, verbose=False
+    )
+    out = tmp_path / "run"
+    with pytest.raises(ValueError, match="are not finite after step 7"):
+        run(out, tokenizer, recipe=real, evaluate=spoil, reporting=reporting)
+    kept = sorted(path.name for path in (out / "checkpoints").iterdir())
+    assert kept == [f"checkpoint-0000000{n}.safetensors" for n in (3, 6)]
+    assert not (out / "model.safetensors").exists()
+    run(out, tokenizer, recipe=real)  # the same call goes on
+    assert (out / "model.safetensors").is_file()
+
+
+def test_a_run_draws_its_log(whole):
+    pytest.importorskip("matplotlib", reason="draws a picture")
+    assert (whole[0] / "log.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_second_run_into_a_folder_is_refused(tmp_path, tokenizer):
+    found = []
+
+    def call_again(model):
+        with pytest.raises(ValueError, match="another call in this process"):
+            run(tmp_path / "run", tokenizer, steps=4)
+        found.append(model)
+        return {}
+
+    run(tmp_path / "run", tokenizer, steps=4, evaluate=call_again)
+    assert len(found) == 1
+    assert not (tmp_path / "run" / "run.lock").exists()
+
+
+def test_a_vocabulary_of_a_refused_call_is_not_kept(tmp_path, tokenizer):
+    out, other = tmp_path / "run", tmp_path / "other.txt"
+    other.write_text("zebras zoom.\n\nzebras doze.\n" * 40)
+    with pytest.raises(ValueError, match="`vocab_size` must be that of"):
+        run(
+            out,
+            60,
+            corpus=[other],
+            config=small_config(vocab_size=60),
+        )
+    assert not out.exists()
+    config = small_config(vocab_size=300)
+    model = run(out, 300, steps=1, config=config)
+    assert len(model.tokenizer) == 300
+    assert "zebras" not in model.tokenizer.vocabulary
+    with pytest.raises(ValueError, match="`vocab_size` was 300, now 301"):
+        run(out, 301, steps=1, config=config)
 
 
 def test_a_config_must_fit_vocabulary_and_length(tokenizer):

@@ -3,7 +3,12 @@
 import hashlib
 import itertools
 import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -345,7 +350,7 @@ def test_an_empty_or_unknown_part_is_refused(shelf):
 
 def test_workers_below_zero_are_refused(small):
     with pytest.raises(
-        ValueError, match="`workers` must be >= 0. Received: -1"
+        ValueError, match="`workers` must be an integer >= 0. Received: -1"
     ):
         stream_of(small, workers=-1)
 
@@ -402,3 +407,62 @@ def test_held_out_shards_are_never_read_once(small):
     once = Corpus(small.folder, {**small.record, "once": 1})
     stream = ExampleStream(once, odd_pieces(), PAIRS, part="held_out")
     assert stream.repeated == len(small.shards("held_out"))
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from bertbook.pretraining.corpus import Corpus
+from bertbook.pretraining.masking import Pieces
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.stream import ExampleStream
+from bertbook.files import read_json
+from tests.pretraining.test_stream import mini_pieces
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    corpus = Corpus(folder, read_json(folder / "corpus.json"))
+    stream = ExampleStream(corpus, mini_pieces(), ExampleSettings(), workers=2)
+    batches = stream.batches(2)
+    next(batches)
+    import multiprocessing
+    print(*[p.pid for p in multiprocessing.active_children()], flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_workers_end_with_a_parent_that_was_killed(shelf, tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS)
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(shelf.folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    workers = [int(word) for word in parent.stdout.readline().split()]
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGINT)  # of Ctrl-C they know nothing
+    time.sleep(0.2)
+    assert all(map(is_running, workers))
+    parent.kill()
+    parent.communicate()
+    deadline = time.monotonic() + 30
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))
+
+
+def is_running(number):
+    """Returns whether a process is there, and no zombie."""
+    try:
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2]
+    except FileNotFoundError:
+        try:
+            os.kill(number, 0)
+        except ProcessLookupError:
+            return False
+        return not Path("/proc/self").exists()
+    return state.split()[0] != "Z"

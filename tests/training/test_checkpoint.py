@@ -1,6 +1,5 @@
-"""Checkpoints, records and logs: whole and exact, or refused."""
+"""Checkpoints and logs: whole and exact, or refused."""
 
-import json
 import math
 
 import numpy as np
@@ -10,7 +9,6 @@ import safetensors.numpy
 from bertbook.runtime import keras, ops
 from bertbook.training import checkpoint
 from bertbook.training import monitor as training_monitor
-from bertbook.training import run as training_run
 
 
 @pytest.fixture
@@ -158,6 +156,82 @@ def test_a_full_disk_leaves_the_older_checkpoints(model, tmp_path, monkeypatch):
     assert checkpoint.load_checkpoint(tmp_path, model) == (1, "first")
 
 
+def rewrite(path, metadata=None, **changed):
+    """Writes a checkpoint anew, as another tool or another run would."""
+    arrays = safetensors.numpy.load_file(path)
+    for name in arrays:
+        if name.partition("/")[0] in changed:
+            arrays[name] = changed[name.partition("/")[0]](arrays[name])
+    safetensors.numpy.save_file(arrays, path, metadata=metadata)
+
+
+def broken(array):
+    """Returns an array with one number that is none, where it has floats."""
+    array = np.array(array)
+    if array.dtype.kind == "f":
+        array.flat[-1] = np.nan
+    return array
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, "does not tell its step"),
+        ({"metadata": {"step": "2"}}, "does not tell its step and its state"),
+        ({"metadata": {"state": "[]"}}, "does not tell its step and its state"),
+        ({"metadata": {"step": "two", "state": "[]"}}, "of step 'two'"),
+        ({"metadata": {"step": "-2", "state": "[]"}}, "of step '-2'"),
+        ({"metadata": {"step": "7", "state": "[]"}}, "of step '7'"),
+        ({"metadata": {"step": "2", "state": "{"}}, "Expecting property"),
+        ({"metadata": {"step": "2", "state": "[" * 10**5}}, "too deep"),
+        ({"metadata": {"step": "2", "state": "4"}}, "of another kind: 4"),
+        (
+            {"metadata": {"step": "2", "state": "[]"}, "model": broken},
+            "is not finite",
+        ),
+        (
+            {"metadata": {"step": "2", "state": "[]"}, "optimizer": broken},
+            "is not finite",
+        ),
+    ],
+)
+def test_a_checkpoint_that_is_none_is_named_and_the_one_before_taken(
+    change, message, model, tmp_path
+):
+    checkpoint.save_checkpoint(tmp_path, 1, model, ["first"])
+    expected = values(model)
+    train(model, 1)
+    checkpoint.save_checkpoint(tmp_path, 2, model, ["second"])
+    rewrite(tmp_path / "checkpoint-00000002.safetensors", **change)
+    other = make_model()
+    with pytest.warns(UserWarning, match=f"00000002.*is damaged.*{message}"):
+        done = checkpoint.load_checkpoint(
+            tmp_path, other, lambda state: isinstance(state, list)
+        )
+    assert done == (1, ["first"])
+    for first, second in zip(expected, values(other), strict=True):
+        assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("part", ["variables", "optimizer.variables"])
+def test_numbers_that_are_not_finite_are_not_kept(part, number, model):
+    checkpoint.check_finite(model, 3)
+    owner = model.optimizer if part.startswith("optimizer") else model
+    variable = [v for v in owner.variables if "float" in v.dtype][-1]
+    variable.assign(np.full(variable.shape, number, "float32"))
+    with pytest.raises(ValueError, match="weights are not finite after step 3"):
+        checkpoint.check_finite(model, 3)
+
+
+def test_weights_too_large_for_an_answer_are_not_kept(model):
+    model.set_weights([1e30 * np.ones(w.shape) for w in model.get_weights()])
+    x = np.full((1, 5), 1e9, "float32")
+    checkpoint.check_finite(model, 3)  # each of them is a number
+    with pytest.raises(ValueError, match="outputs are not finite after step 3"):
+        checkpoint.check_finite(model, 3, lambda: model(x, training=False))
+
+
 def test_half_written_files_are_not_taken(model, tmp_path):
     checkpoint.save_checkpoint(tmp_path, 1, model, "first")
     (tmp_path / "checkpoint-00000002.part").write_bytes(b"half")
@@ -179,6 +253,19 @@ def test_weights_alone_make_the_round_trip(model, tmp_path):
         assert np.array_equal(first, second)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["best.safetensors", "other.safetensors"]
+
+
+def test_weights_of_another_model_are_refused(model, tmp_path):
+    path = tmp_path / "best.safetensors"
+    checkpoint.save_weights(path, make_model(width=4))
+    with pytest.raises(ValueError, match="best.*the weights of another model"):
+        checkpoint.load_weights(path, model)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ValueError, match="best.safetensors is damaged"):
+        checkpoint.check_weights(path, model)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match="best.safetensors.* missing"):
+        checkpoint.check_weights(path, model)
 
 
 def test_more_than_ten_weights_keep_their_order(tmp_path):
@@ -208,37 +295,7 @@ def test_a_full_disk_leaves_the_older_weights(model, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
-# Records and logs.
-
-
-def test_a_record_is_written_once_and_then_compared(tmp_path):
-    path = tmp_path / "run" / "run.json"
-    record = {"steps": 3, "shape": (1, 2), "recipe": {"seed": 0}}
-    training_run.check_record(path, record)
-    training_run.check_record(path, record)
-    with pytest.raises(ValueError, match=r"`steps` was 3, now 4"):
-        training_run.check_record(path, record | {"steps": 4})
-    with pytest.raises(ValueError, match=r"`recipe.seed` was 0, now 1"):
-        training_run.check_record(path, record | {"recipe": {"seed": 1}})
-    assert json.loads(path.read_text())["steps"] == 3
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("{", "is not valid JSON"), ("", "is not valid"), ("[]", "a JSON object")],
-)
-def test_a_damaged_record_is_named(text, message, tmp_path):
-    path = tmp_path / "run.json"
-    path.write_text(text)
-    with pytest.raises(ValueError, match=f"run.json.* {message}"):
-        training_run.check_record(path, {"steps": 3})
-
-
-def test_a_model_from_elsewhere_is_not_taken_for_a_finished_run(tmp_path):
-    (tmp_path / "model.safetensors").write_bytes(b"theirs")
-    with pytest.raises(ValueError, match="but no run.json of the run"):
-        training_run.check_record(tmp_path / "run.json", {"steps": 3})
-    assert not (tmp_path / "run.json").exists()
+# Logs.
 
 
 def test_a_log_forgets_what_will_be_done_again(tmp_path):
@@ -255,6 +312,43 @@ def test_a_log_forgets_what_will_be_done_again(tmp_path):
         "20,0.05,",
         "30,0.5,0.25",
     ]
+
+
+def test_a_log_that_a_spreadsheet_saved_is_read(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("\ufeffstep,loss\n10,0.5\n", encoding="utf-8")
+    assert training_monitor.Log(path, 10).rows == [
+        {"step": "10", "loss": "0.5"}
+    ]
+
+
+def test_an_empty_log_has_no_rows(tmp_path):
+    for content in (b"", b"\r\n"):
+        (tmp_path / "log.csv").write_bytes(content)
+        assert training_monitor.Log(tmp_path / "log.csv", 3).rows == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"step,loss\n1,\xff\n", "must be a CSV file in UTF-8"),
+        ("step,loss\n1,0.5\n".encode("utf-16"), "must be a CSV file in UTF-8"),
+        (b'step,loss\n1,"0.5\n', "must be a CSV file"),
+        (b"loss,epoch\n1,0.5\n", "a column `step`"),
+        (b"step,loss,loss\n1,0.5,1\n", "each name once"),
+        (b"step,loss\none,0.5\n", "in line 2"),
+        (b"step,loss\n1,0.5\n-2,0.5\n", "in line 3"),
+        (b"step,loss\n1.5,0.5\n", "in line 2"),
+        (b"step,loss\n1\n", "in line 2"),
+        (b"step,loss\n1,0.5,7\n", "in line 2"),
+    ],
+)
+def test_a_damaged_log_is_named_and_left(content, message, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"log.csv .*{message}"):
+        training_monitor.Log(path, 9)
+    assert path.read_bytes() == content
 
 
 def monitor_of(tasks, total=6, accumulation=1):

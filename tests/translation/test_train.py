@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import shutil
 import sys
 
 import numpy as np
@@ -338,3 +339,85 @@ def test_the_first_pairs_that_are_short_enough_are_translated(
     run(tmp_path, steps=1, dev=dev, reporting=reporting)
     first = {name: rows[:2] for name, rows in HELD_OUT.items()}
     assert translated[-1] == first
+
+
+# What is of no use is not kept.
+
+
+@pytest.mark.parametrize("number", [np.nan, 1e30])
+def test_a_last_update_that_diverges_leaves_the_checkpoint_before(
+    number, whole, tmp_path, monkeypatch
+):
+    real = train._Run._note
+
+    def spoil(self, row):
+        real(self, row)
+        if row["step"] == 5:
+            for weight in self.model.trainable_variables:
+                weight.assign(np.full(weight.shape, number, "float32"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train._Run, "_note", spoil)
+        with pytest.raises(ValueError, match="are not finite after step 5"):
+            run(tmp_path)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert [name[-13:-12] for name in names] == ["2", "4", "2", "4"]
+    assert not (tmp_path / "model.safetensors").exists()
+    run(tmp_path)
+    assert weights(tmp_path) == weights(whole)
+
+
+def test_a_call_that_diverges_at_once_blocks_nothing(tmp_path):
+    with pytest.raises(ValueError, match=r"not finite|loss is (nan|inf)"):
+        run(tmp_path, learning_rate=1e30)
+    run(tmp_path, steps=1)
+    assert (tmp_path / "model.safetensors").is_file()
+
+
+def stopped(whole, folder):
+    """Copies a run that stopped after step 4."""
+    shutil.copytree(whole, folder, dirs_exist_ok=True)
+    (folder / "model.safetensors").unlink()
+    for name in ("checkpoint", "weights"):
+        (folder / "checkpoints" / f"{name}-00000005.safetensors").unlink()
+    return folder / "checkpoints" / "weights-00000004.safetensors"
+
+
+def test_weights_of_steps_that_are_done_again_are_not_averaged(whole, tmp_path):
+    four = stopped(whole, tmp_path)
+    shutil.copy(four, four.with_name("weights-00000009.safetensors"))
+    run(tmp_path)
+    assert weights(tmp_path) == weights(whole)
+
+
+def test_missing_weights_are_told_at_once(whole, tmp_path):
+    stopped(whole, tmp_path).unlink()
+    with pytest.raises(FileNotFoundError, match="lacks weights.*00000004"):
+        run(tmp_path)
+
+
+def test_checkpoints_without_their_record_are_refused(whole, tmp_path):
+    stopped(whole, tmp_path)
+    (tmp_path / "run.json").unlink()
+    with pytest.raises(ValueError, match="holds checkpoints, but no run.json"):
+        run(tmp_path)
+
+
+def test_a_second_run_into_a_folder_is_refused(tmp_path, monkeypatch):
+    real, found = train._Run._measure, []
+
+    def call_again(self, beams=False):
+        with pytest.raises(ValueError, match="another call in this process"):
+            run(tmp_path)
+        found.append(beams)
+        return real(self, beams)
+
+    monkeypatch.setattr(train._Run, "_measure", call_again)
+    run(tmp_path)
+    assert found
+    assert not (tmp_path / "run.lock").exists()
+
+
+def test_a_run_draws_its_log(whole):
+    pytest.importorskip("matplotlib", reason="draws a picture")
+    assert (whole / "log.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,118 @@
+"""`RunFolder`: one run a folder, the one that its record tells of."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bertbook.training.run import RunFolder, hash_columns, last_step
+
+RECORD = {"steps": 3, "shape": (1, 2), "recipe": {"seed": 0, "rate": 0.5}}
+
+
+def begun(path, step=1):
+    """Returns a folder in which a run kept a checkpoint."""
+    folder = RunFolder(path, verbose=False)
+    folder.begin(RECORD)
+    folder.checkpoints.mkdir()
+    (folder.checkpoints / f"checkpoint-{step:08d}.safetensors").touch()
+    return folder
+
+
+def test_a_record_is_written_once_and_then_compared(tmp_path):
+    folder = begun(tmp_path / "run")
+    folder.begin(RECORD)
+    with pytest.raises(ValueError, match=r"`steps` was 3, now 4"):
+        folder.begin(RECORD | {"steps": 4})
+    with pytest.raises(ValueError, match=r"`recipe.seed` was 0, now 1"):
+        folder.check(RECORD | {"recipe": {"seed": 1, "rate": 0.5}})
+    with pytest.raises(ValueError, match=r"`recipe.rate` was 0.5, now None"):
+        folder.check(RECORD | {"recipe": {"seed": 0}})
+    assert json.loads(folder.record.read_text())["steps"] == 3
+
+
+def test_a_run_that_kept_nothing_gives_way_to_another(tmp_path):
+    folder = RunFolder(tmp_path / "run", verbose=False)
+    folder.begin(RECORD)
+    folder.begin(RECORD | {"steps": 4})
+    assert json.loads(folder.record.read_text())["steps"] == 4
+
+
+def test_what_older_records_lack_is_not_compared(tmp_path):
+    folder = begun(tmp_path)
+    new = RECORD | {"corpus": {"files": ["a"]}}
+    folder.begin(new, added=["corpus"])
+    with pytest.raises(ValueError, match=r"`corpus.files` was None, now"):
+        folder.begin(new)
+    folder.record.write_text(json.dumps(new))
+    with pytest.raises(ValueError, match=r"`corpus.files` was .*'a'.*'b'"):
+        folder.begin(RECORD | {"corpus": {"files": ["b"]}}, added=["corpus"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "is not valid JSON"), ("", "is not valid"), ("[]", "a JSON object")],
+)
+def test_a_damaged_record_is_named(text, message, tmp_path):
+    folder = begun(tmp_path)
+    folder.record.write_text(text)
+    with pytest.raises(ValueError, match=f"run.json.* {message}"):
+        folder.check(RECORD)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("model.safetensors", "a model"),
+        ("model-00001-of-00002.safetensors", "a model"),
+        ("checkpoints/checkpoint-00000007.safetensors", "checkpoints"),
+    ],
+)
+def test_what_has_no_record_is_not_gone_on_with(name, kept, tmp_path):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"theirs")
+    folder = RunFolder(tmp_path)
+    with pytest.raises(ValueError, match=f"holds {kept}, but no run.json of"):
+        folder.begin(RECORD)
+    assert not folder.record.exists()
+
+
+@pytest.mark.parametrize("path", [None, "", 3, b"out", "a\0b", "\ud800", []])
+def test_what_names_no_folder_is_refused(path):
+    with pytest.raises(ValueError, match="`out` must"):
+        RunFolder(path)
+
+
+def test_the_last_step_is_that_of_the_newest_checkpoint(tmp_path):
+    assert last_step(tmp_path / "none") is None
+    folder = begun(tmp_path, step=8)
+    (folder.checkpoints / "checkpoint-00000010.safetensors").touch()
+    (folder.checkpoints / "checkpoint-new.safetensors").touch()
+    (folder.checkpoints / "checkpoint-00000099.safetensors.part").touch()
+    assert last_step(tmp_path) == 10
+
+
+def test_a_log_is_drawn_at_the_end_and_once_a_minute(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="draws a picture")
+    folder = RunFolder(tmp_path)
+    row = {"step": 1, "loss": 0.5}
+    folder.open_log(0).add(row)
+    picture = tmp_path / "log.png"
+    folder.draw_log(row)
+    assert not picture.exists()
+    folder.drawn -= 61
+    folder.draw_log(row)
+    assert picture.is_file()
+    picture.unlink()
+    folder.draw_log(row)
+    assert not picture.exists()
+    folder.draw_log()
+    assert picture.is_file()
+
+
+def test_columns_have_a_hash_of_what_they_hold():
+    data = {"text": ["a", "b"], "label": np.array([0, 1])}
+    assert hash_columns(data) == hash_columns(data | {"label": [0, 1]})
+    assert hash_columns(data) != hash_columns(data | {"label": [1, 0]})
+    assert hash_columns(None) is None
