@@ -9,19 +9,20 @@ same whether a file has the older tags (IOB1), as the official one, or the newer
 (IOB2, or BIO).
 """
 
-import contextlib
 import csv
 import itertools
-import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bertbook.files import Columns, DataFile
+from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import repair_bio
 
 SCORES = (0.0, 5.0)  # the lowest and the highest of STS-B
+# `float` also takes 0_1, 1e3, inf, and the digits of other scripts.
+DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_table(
@@ -129,6 +130,11 @@ def _place(
 ) -> int:
     """Returns where the first of some names stands among the columns."""
     for name in accepted_names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{file} must have one column `{name}`. Received: "
+                f"{names.count(name)} of that name."
+            )
         if name in names:
             return names.index(name)
     raise ValueError(
@@ -152,9 +158,8 @@ def _label(
 ) -> str | int | float:
     """Returns the label of a row: a name, an integer or a score."""
     if labels is None:
-        with contextlib.suppress(ValueError):
-            if SCORES[0] <= float(value) <= SCORES[1]:  # NaN is not
-                return float(value)
+        if DECIMAL.fullmatch(value) and SCORES[0] <= float(value) <= SCORES[1]:
+            return float(value)
         rule = f"a score must be from {SCORES[0]:g} to {SCORES[1]:g}"
     elif isinstance(labels, int):
         if value in map(str, range(labels)):
@@ -188,10 +193,25 @@ def read_questions(file: DataFile, unanswerable: bool = False) -> Columns:
             in the context where it should be, an id occurs twice, or there are
             no questions. The question is named by its id.
     """
-    try:
-        values = json.loads("".join(file.lines()))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{file} is not valid JSON: {error}.") from error
+    return questions_of(file, parse_json(file.text(), str(file)), unanswerable)
+
+
+def questions_of(
+    file: DataFile, values: Any, unanswerable: bool = False
+) -> Columns:
+    """Returns the questions of a value that was read from JSON.
+
+    Args:
+        file: The JSON file, for messages.
+        values: What it holds.
+        unanswerable: Whether a question may have no answer, as in SQuAD 2.0.
+
+    Returns:
+        What `read_questions` does.
+
+    Raises:
+        ValueError: What `read_questions` refuses in values that are JSON.
+    """
     table: Columns = {"id": [], "question": [], "context": [], "answers": []}
     for article in _part(file, values, "data", list, "the file"):
         where = f"article {_shown(article, 'title')}"
@@ -280,6 +300,11 @@ def _answers(
             )
         answers.append({"text": text, "answer_start": start})
     none = question.get("is_impossible", not answers)
+    if not isinstance(none, bool):
+        raise ValueError(
+            f"{file}, {where}: `is_impossible` must be true or false. "
+            f"Received: {none!r}."
+        )
     if none == bool(answers) or (none and not unanswerable):
         rule = " or `is_impossible`" if unanswerable else ""
         said = question.get("is_impossible", "not there")

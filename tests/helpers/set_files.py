@@ -1,10 +1,11 @@
 """What tests of data sets share: files as their publishers write them."""
 
+import bz2
 import gzip
 import lzma
 import zipfile
 
-OPENERS = {".xz": lzma.open, ".gz": gzip.open}
+OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
 
 def write(path, content):
