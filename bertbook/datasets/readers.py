@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from bertbook.checks import is_integer
 from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import repair_bio
 
@@ -313,6 +314,52 @@ def _answers(
             f"{len(answers)} answers, `is_impossible` {said}."
         )
     return answers
+
+
+def list_answers(answers: Any) -> list[dict[str, Any]]:
+    """Returns the answers of a question as a list of dicts.
+
+    Args:
+        answers: A list of dicts of `text` and `answer_start`, or, as
+            huggingface/datasets has them, a dict of two lists.
+
+    Raises:
+        ValueError: They have none of these forms, or the lists differ in
+            length.
+
+    >>> list_answers({"text": ["Tolva"], "answer_start": [5]})
+    [{'text': 'Tolva', 'answer_start': 5}]
+    """
+    listed = answers
+    if isinstance(answers, Mapping):
+        texts, starts = answers.get("text"), answers.get("answer_start")
+        if _is_list(texts) and _is_list(starts) and len(texts) == len(starts):
+            listed = [
+                {"text": text, "answer_start": start}
+                for text, start in zip(texts, starts, strict=True)
+            ]
+    if not _is_list(listed) or not all(map(_is_answer, listed)):
+        raise ValueError(
+            "`answers` must be a list of dicts of `text` and `answer_start`, "
+            "or a dict of two lists of one length, `text` and `answer_start`. "
+            f"Received: {answers!r}."
+        )
+    return [dict(answer) for answer in listed]
+
+
+def _is_list(value: Any) -> bool:
+    """Returns whether a value is a list, a tuple or an array of one axis."""
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
+
+
+def _is_answer(value: Any) -> bool:
+    """Returns whether a value has the text of an answer, and may have a start.
+
+    To measure answers, their texts are enough.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
+        return False
+    return is_integer(value.get("answer_start", 0))
 
 
 def _part(file: DataFile, value: Any, key: str, kind: type, where: str) -> Any:
