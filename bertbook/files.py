@@ -130,7 +130,7 @@ class DataFile:
     def _open(self) -> Any:
         """Opens the bytes of the text."""
         if self.member is None:
-            return OPENERS.get(self.path.suffix, open)(self.path, "rb")
+            return OPENERS.get(self.path.suffix.lower(), open)(self.path, "rb")
         with zipfile.ZipFile(self.path) as archive:
             return io.BufferedReader(archive.open(self.member))
 
@@ -159,7 +159,7 @@ def parse_json(text: str, name: str) -> Any:
             of too many digits, or names a key of an object twice.
     """
     try:
-        return json.loads(text, object_pairs_hook=_with_own_keys)
+        return json.loads(text, object_pairs_hook=_with_single_keys)
     except RecursionError:
         raise ValueError(
             f"{name} is not valid JSON: it is nested too deeply."
@@ -168,13 +168,13 @@ def parse_json(text: str, name: str) -> Any:
         raise ValueError(f"{name} is not valid JSON: {error}.") from error
 
 
-def _with_own_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Returns an object; refuses one with a key that stands twice."""
     values = dict(pairs)
     if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
+        raise ValueError(f"the key {twice!r} occurs twice in an object")
     return values
 
 

@@ -157,7 +157,10 @@ def _digest(path: Path, member: str | None) -> str:
         return pooch.file_hash(str(path))
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            whole = hashlib.sha256()
+            while chunk := file.read(CHUNK):
+                whole.update(chunk)
+            return whole.hexdigest()
     except KeyError:
         return f"no file {member}"
     except DAMAGES as error:

@@ -235,7 +235,9 @@ def questions_of(
     return checked_columns(file, table)
 
 
-def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
+def read_tags(
+    file: DataFile, kinds: Sequence[str] | None, width: int | None
+) -> Columns:
     """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
 
     The first column is the token, the last its tag; tabs separate them, or
@@ -243,8 +245,8 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
 
     Args:
         file: The column file.
-        kinds: The types of entities.
-        width: The number of columns.
+        kinds: The types of entities; None for any.
+        width: The number of columns; None for that of the first line.
 
     Returns:
         `tokens` and `tags`, a list for each sentence. Each entity begins with
@@ -256,7 +258,6 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
             file and the line are named.
     """
     table: Columns = {"tokens": [], "tags": []}
-    known = {"O", *(f"{mark}-{kind}" for mark in "BI" for kind in kinds)}
     tokens: list[str] = []
     tags: list[str] = []
     for number, line in enumerate(itertools.chain(file.lines(), [""]), 1):
@@ -271,16 +272,34 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
             fields = [field for field in fields[0].split(" ") if field]
         if fields[0] == "-DOCSTART-":
             continue
+        width = width or max(2, len(fields))
         if len(fields) != width:
             _refuse_width(file, number, width, len(fields))
-        if fields[-1] not in known:
-            raise ValueError(
-                f"{file}, line {number}: a tag must be O, or B- or I- and one "
-                f"of {', '.join(kinds)}. Received: {fields[-1]!r}."
-            )
+        _check_tag(file, number, fields[-1], kinds)
         tags.append(fields[-1])
         tokens.append(fields[0])
     return checked_columns(file, table)
+
+
+def _check_tag(
+    file: DataFile, number: int, tag: str, kinds: Sequence[str] | None
+) -> None:
+    """Refuses a tag that is not BIO, or not of a known type."""
+    prefix, _, kind = tag.partition("-")
+    begins = prefix in ("B", "I") and kind
+    if tag == "O" or (begins and (kinds is None or kind in kinds)):
+        return
+    one = "a type" if kinds is None else f"one of {', '.join(kinds)}"
+    advice = ""
+    if kinds is None and prefix in ("S", "U", "E", "L", "M"):
+        advice = (
+            "; the schemes IOBES and BILOU are not read: write S- and U- as "
+            "B-, the others as I-"
+        )
+    raise ValueError(
+        f"{file}, line {number}: a tag must be O, or B- or I- and {one}"
+        f"{advice}. Received: {tag!r}."
+    )
 
 
 def _answers(
@@ -332,6 +351,8 @@ def list_answers(answers: Any) -> list[dict[str, Any]]:
     """
     listed = answers
     if isinstance(answers, Mapping):
+        texts: Any
+        starts: Any
         texts, starts = answers.get("text"), answers.get("answer_start")
         if _is_list(texts) and _is_list(starts) and len(texts) == len(starts):
             listed = [
