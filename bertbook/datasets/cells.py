@@ -139,7 +139,7 @@ def read_labels(
         raise ValueError(
             f"{file}: `label` must be all integers, all scores, all names or "
             "all lists; a missing label has no word of its own. Received: "
-            + " and ".join(f"{values[r]!r} in {places[r]}" for r in rows)
+            + " and ".join(f"{shown(values[r])} in {places[r]}" for r in rows)
             + "."
         )
     change = TOGETHER[kinds]
@@ -175,8 +175,19 @@ def _kind_of_text(value: str) -> str:
     for kind, form in (("integer", INTEGER), ("code", CODE), ("comma", COMMA)):
         if form.fullmatch(value):
             return kind
+    if value.startswith("[") and _is_json(value):
+        return "list"
     number = DECIMAL.fullmatch(value) and set(value) & set(".eE")
     return "decimal" if number and abs(float(value)) < 1e38 else "word"
+
+
+def _is_json(value: str) -> bool:
+    """Returns whether a text is JSON."""
+    try:
+        parse_json(value, "")
+    except ValueError:
+        return False
+    return True
 
 
 def _check_list(place: str, labels: list[Any]) -> None:

@@ -124,10 +124,10 @@ def _told_columns(
     """Returns the names that were told, each of a column that is there."""
     several = ours == "label" and isinstance(theirs, list | tuple)
     listed = list(theirs) if several else [theirs]
-    if not listed or len(set(map(str, listed))) < len(listed):
+    if several and not 2 <= len(set(map(str, listed))) == len(listed):
         raise ValueError(
-            f"`{ours}_column` must name columns, each once. Received: "
-            f"{theirs!r}."
+            f"`{ours}_column` must be a name, or name two columns or more, "
+            f"each once. Received: {theirs!r}."
         )
     for name in listed:
         if not isinstance(name, str) or name not in names:

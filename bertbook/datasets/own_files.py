@@ -130,7 +130,7 @@ def train_dev_split(
 
     >>> train, dev = train_dev_split({"text": list("abcde")}, dev=0.4)
     >>> train["text"], dev["text"]
-    (['a', 'b', 'd'], ['c', 'e'])
+    (['a', 'b', 'c'], ['d', 'e'])
     """
     columns = _columns_of(data)
     rows = len(next(iter(columns.values())))
@@ -263,7 +263,7 @@ def _file_of_split(
         ValueError: `split` is unknown, there are two files, or a part is to be
             drawn where there is a file.
     """
-    if split not in SPLITS:
+    if split is None or split not in list(SPLITS):
         raise ValueError(
             f"`split` of a folder must be one of {', '.join(SPLITS)}. "
             f"Received: {split!r}."

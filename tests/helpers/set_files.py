@@ -12,7 +12,7 @@ def write(path, content):
     """Writes text or bytes, packed where the name says so."""
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    with OPENERS.get(path.suffix, open)(path, "wb") as file:
+    with OPENERS.get(path.suffix.lower(), open)(path, "wb") as file:
         file.write(data)
     return path
 
