@@ -122,7 +122,7 @@ def _records(file: DataFile, form: _Form) -> Iterator[tuple[int, list[str]]]:
     with _long_fields():
         try:
             for fields in reader:
-                if fields and fields != [""]:
+                if fields:  # there are none in an empty line
                     yield reader.line_num + form.skip, fields
         except csv.Error as error:
             number = reader.line_num + form.skip
@@ -297,7 +297,7 @@ def open_parquet(file: DataFile) -> Table:
     try:
         names = ParquetFile(file.path).schema_arrow.names
     except (ArrowException, OSError) as error:
-        raise ValueError(f"{file} is damaged: {error}.") from error
+        raise ValueError(f"{file} is damaged: {_reason(error)}.") from error
 
     def read(columns: Sequence[str]) -> Iterator[Row]:
         count = itertools.count()
@@ -308,7 +308,7 @@ def open_parquet(file: DataFile) -> Table:
                     for row in zip(*map(table.get, columns), strict=True):
                         yield f"row {next(count)}", list(row)
         except (ArrowException, OSError) as error:
-            raise ValueError(f"{file} is damaged: {error}.") from error
+            raise ValueError(f"{file} is damaged: {_reason(error)}.") from error
 
     return Table(list(names), read, typed=True)
 
@@ -328,7 +328,7 @@ def _open_with_pandas(file: DataFile) -> Table:
             f"{file} needs pyarrow, which reads Parquet: `pip install pyarrow`."
         ) from error
     except (ValueError, OSError) as error:
-        raise ValueError(f"{file} is damaged: {error}.") from error
+        raise ValueError(f"{file} is damaged: {_reason(error)}.") from error
 
     def read(columns: Sequence[str]) -> Iterator[Row]:
         lists = [frame[column].tolist() for column in columns]
@@ -341,3 +341,8 @@ def _open_with_pandas(file: DataFile) -> Table:
 def _plain(value: Any) -> Any:
     """Returns an array as a list, and anything else as it is."""
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _reason(error: Exception) -> str:
+    """Returns what another library says of a file, for a sentence."""
+    return str(error).rstrip(".")

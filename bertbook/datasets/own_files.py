@@ -145,7 +145,7 @@ def train_dev_split(
             "`data` must hold two rows or more, one for each part. Received: "
             f"{rows}."
         )
-    count = min(max(int(rows * dev + 0.5), 1), rows - 1)
+    count = min(max(int(rows * float(dev) + 0.5), 1), rows - 1)
     drawn = set(sorted(range(rows), key=lambda row: _hash(seed, row))[:count])
     parts = [
         kept_rows(columns, ((row in drawn) == is_dev for row in range(rows)))
@@ -167,6 +167,12 @@ def _columns_of(data: Any) -> dict[str, Any]:
             "`data` must be a dict of columns, as `load_dataset` returns. "
             f"Received: {shown(data)}."
         )
+    for name, column in data.items():
+        if isinstance(column, str) or not hasattr(column, "__len__"):
+            raise ValueError(
+                f"`{name}` must be a list with an entry for each row. "
+                f"Received: {shown(column)}."
+            )
     lengths = {name: len(column) for name, column in data.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(
@@ -237,8 +243,8 @@ def checked_path(value: Any, word: str) -> Path:
         path.is_dir()  # the system may refuse to look, or the length
     except (RuntimeError, OSError) as error:
         raise FileNotFoundError(
-            f"`{word}` must be a path that can be opened: {error}. Received: "
-            f"{shown(text)}."
+            f"`{word}` must be a path that can be opened. Received: "
+            f"{shown(text)}; {str(error)[:80].rstrip('.')}."
         ) from error
     return path
 

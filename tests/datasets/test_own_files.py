@@ -586,6 +586,11 @@ BAD_TABLES = {
     "UTF-16": ("a.csv", (H + "a,1\n").encode("utf-16"), "must be UTF-8"),
     "an empty text": ("a.csv", H + "a,1\n,0\n", "line 3: `text` must hold a"),
     "spaces": ("a.csv", H + "a,1\n  ,0\n", "line 3: `text` must hold a text"),
+    "an empty line in quotes": (
+        "a.csv",
+        'text\na\n""\n',
+        "line 3: `text` must hold a text",
+    ),
     "only commas": ("a.csv", H + "a,1\n,\n", "line 3: `text` must hold a text"),
     "an empty label": ("a.csv", H + "a,1\nb,\n", "line 3: `label` must not be"),
     "a blank label": (
@@ -1051,6 +1056,8 @@ def test_the_nearest_file_is_named(tmp_path):
         ("text", "must be a dict of columns"),
         (None, "must be a dict of columns"),
         ({"text": ["a", "b"], "label": [1]}, "columns of one length"),
+        ({"text": ["a", "b"], "label": 1}, "`label` must be a list with an"),
+        ({"text": "ab", "label": [1, 2]}, "`text` must be a list with an"),
     ],
 )
 def test_data_that_cannot_be_split_are_refused(data, message):
