@@ -275,6 +275,13 @@ def read_tags(
         width = width or max(2, len(fields))
         if len(fields) != width:
             _refuse_width(file, number, width, len(fields))
+        if not fields[0]:
+            _refuse_empty(file, number, "tokens")
+        if "\r" in "".join(fields[1:]):
+            raise ValueError(
+                f"{file}, line {number}: a line must end with a line feed. "
+                "Received: a carriage return inside of it."
+            )
         _check_tag(file, number, fields[-1], kinds)
         tags.append(fields[-1])
         tokens.append(fields[0])
@@ -286,7 +293,8 @@ def _check_tag(
 ) -> None:
     """Refuses a tag that is not BIO, or not of a known type."""
     prefix, _, kind = tag.partition("-")
-    begins = prefix in ("B", "I") and kind
+    begins = prefix in ("B", "I") and kind and kind.isprintable()
+    begins = begins and kind == kind.strip()
     if tag == "O" or (begins and (kinds is None or kind in kinds)):
         return
     one = "a type" if kinds is None else f"one of {', '.join(kinds)}"

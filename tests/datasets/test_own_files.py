@@ -852,6 +852,10 @@ BAD_TABLES = {
     "parts of speech": ("a.txt", "a DT\n", "line 1: a tag must be O.*'DT'"),
     "a plain text": ("a.txt", "It rains again.\n", "line 1: a tag must be"),
     "one word a line": ("a.txt", "rain\n", "line 1: there must be 2 columns"),
+    "an odd type": ("a.conll", "a O\nb B-\0X\n", "line 2: a tag must be O"),
+    "a space in a type": ("a.conll", "a\tB-X \n", r"line 1: a tag .*'B-X '"),
+    "no token": ("a.conll", "a\tO\n\tO\n", "line 2: `tokens` must hold"),
+    "old line ends": ("a.txt", "a O\rb B-X\r\nc x O\n", "line 1: a line must"),
     "another width": (
         "a.conll",
         "a x O\nb O\n",
