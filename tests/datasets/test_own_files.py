@@ -528,6 +528,36 @@ def test_memory_follows_the_columns_that_are_kept(tmp_path):
     assert peak < len(content) / 1.5
 
 
+REAL = {
+    "sst2": {},
+    "cola": {},
+    "rte": {},
+    "mrpc": {},
+    "stsb": {"label_column": "score"},
+    "qnli": {"text_column": "question", "text_pair_column": "sentence"},
+    "squad": {},
+    "squad_v2": {},
+    "conll2003": {},
+    "wnut17": {},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL)
+def test_real_sets_as_own_files_give_the_same_columns(
+    name, shared_data, tmp_path
+):
+    file = find_dataset(name, "dev", shared_data)
+    data = load_dataset(name, "dev", shared_data)
+    if file.member is None:
+        assert load_dataset(file.path, **REAL[name]) == data
+    assert load(tmp_path, as_json_lines(data), "a.jsonl.xz") == data
+    if "text" in data:
+        assert load(tmp_path, as_csv(data), "a.csv.gz") == data
+        tabs = as_csv(data, delimiter="\t")
+        assert load(tmp_path, tabs, "a.tsv") == data
+
+
 # Error: tables.
 
 H = "text,label\n"

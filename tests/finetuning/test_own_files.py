@@ -31,7 +31,7 @@ def write(path, columns):
     return path
 
 
-def test_stars_from_1_to_5_are_five_names(tmp_path):
+def test_stars_from_1_to_5_are_five_names(tmp_path, plain_graphs):
     stars = [5, 1, 3, 2, 4] * 2
     path = write(tmp_path / "a.csv", {"review": TEXTS, "stars": stars})
     data = bb.load_dataset(path, text_column="review", label_column="stars")
