@@ -43,6 +43,7 @@ _HOMES = {
     "load_dataset": "datasets.load",
     "pretrain": "pretraining.pretrain",
     "setup": "runtime",
+    "train_dev_split": "datasets.own_files",
     "train_translation": "translation.train",
     "translate": "translation.translate",
 }

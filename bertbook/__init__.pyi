@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bertbook.config import BertConfig as BertConfig
 from bertbook.datasets.load import load_dataset as load_dataset
+from bertbook.datasets.own_files import train_dev_split as train_dev_split
 from bertbook.decoder.config import CausalLMConfig as CausalLMConfig
 from bertbook.decoder.config import Seq2SeqConfig as Seq2SeqConfig
 from bertbook.finetuning.finetune import FinetuningOptions as FinetuningOptions

@@ -5,6 +5,7 @@ for line ends.
 """
 
 import atexit
+import bz2
 import contextlib
 import gzip
 import hashlib
@@ -29,14 +30,21 @@ except ImportError:  # Windows, where a folder cannot be opened either
     HAS_LOCKS = False
 
 Columns = dict[str, list[Any]]
-OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open}
+OPENERS: dict[str, Any] = {
+    ".xz": lzma.open,
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+}
 DAMAGES = (
     lzma.LZMAError,
     gzip.BadGzipFile,
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
+    RuntimeError,  # of `zipfile`: a password, or a packing it cannot read
 )
+LONGEST_LINE = 1 << 26  # bytes, 64 MiB: more than any row of a data set
+LARGEST_WHOLE = 1 << 29  # bytes of a file that is read at once, 512 MiB
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,8 @@ class DataFile:
     """A text file, packed or not, or a member of a ZIP archive.
 
     Attributes:
-        path: The file; one that ends in .xz or .gz is unpacked on the way.
+        path: The file; one that ends in .xz, .gz or .bz2 is unpacked on the
+            way.
         member: The path of the text inside of it, where it is an archive.
     """
 
@@ -68,43 +77,116 @@ class DataFile:
         try:
             with zipfile.ZipFile(self.path) as archive:
                 return self.member in archive.namelist()
-        except zipfile.BadZipFile as error:
+        except DAMAGES as error:
             raise ValueError(f"{self.path} is damaged: {error}.") from error
 
     def lines(self) -> Iterator[str]:
         """Yields the lines with their ends; a byte order mark is left out.
 
+        The file is unpacked as it is read, so that memory follows what the
+        caller keeps.
+
         Raises:
-            ValueError: The file is damaged, empty or not UTF-8.
+            ValueError: The file is damaged, empty or not UTF-8, or a line is
+                longer than 64 MiB.
         """
-        try:
-            # At once, so that a reader that stops leaves no file open.
-            with self._open() as file:
-                content = file.read()
-        except DAMAGES as error:
-            raise ValueError(f"{self.path} is damaged: {error}.") from error
+        with self._readable() as file:
+            number = 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if len(line) > LONGEST_LINE:
+                    raise ValueError(
+                        f"{self} must hold lines of at most {LONGEST_LINE:,} "
+                        f"bytes. Received: a longer one, line {number}."
+                    )
+                yield self._decode(line, number)
+        if not number:
+            raise ValueError(f"{self} must hold text. Received: 0 bytes.")
+
+    def text(self) -> str:
+        """Returns the whole text; a byte order mark is left out.
+
+        Raises:
+            ValueError: The file is damaged, empty, not UTF-8 or larger than
+                512 MiB unpacked.
+        """
+        with self._readable() as file:
+            content = file.read(LARGEST_WHOLE + 1)
+        if len(content) > LARGEST_WHOLE:
+            raise ValueError(
+                f"{self} must be at most {LARGEST_WHOLE:,} bytes, unpacked, to "
+                "be read at once. Received: more."
+            )
         if not content:
             raise ValueError(f"{self} must hold text. Received: 0 bytes.")
-        for number, line in enumerate(io.BytesIO(content), 1):
-            yield self._decode(line, number)
+        return self._decode(content, 1)
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[Any]:
+        """Yields the open bytes; says of what is damaged that it is.
+
+        Raises:
+            ValueError: The file is damaged.
+        """
+        try:
+            with self._open() as file:
+                yield file
+        except DAMAGES as error:
+            raise ValueError(f"{self.path} is damaged: {error}.") from error
+        except OSError as error:
+            if error.errno is not None:  # the disk, not the packing
+                raise
+            raise ValueError(f"{self.path} is damaged: {error}.") from error
 
     def _open(self) -> Any:
         """Opens the bytes of the text."""
         if self.member is None:
-            return OPENERS.get(self.path.suffix, open)(self.path, "rb")
+            return OPENERS.get(self.path.suffix.lower(), open)(self.path, "rb")
         with zipfile.ZipFile(self.path) as archive:
             return io.BufferedReader(archive.open(self.member))
 
     def _decode(self, line: bytes, number: int) -> str:
-        """Returns a line as text."""
+        """Returns a line as text, or more lines, of which it is the first."""
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
+            number += line.count(b"\n", 0, error.start)
             raise ValueError(
                 f"{self} must be UTF-8. Received: byte "
                 f"{line[error.start]:#04x} in line {number}."
             ) from error
         return text.removeprefix("\ufeff") if number == 1 else text
+
+
+def parse_json(text: str, name: str) -> Any:
+    """Returns the value of a JSON text.
+
+    Args:
+        text: The JSON text.
+        name: The file, or the file and the line, for messages.
+
+    Raises:
+        ValueError: The text is not JSON, is nested too deeply, holds an integer
+            of too many digits, or names a key of an object twice.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_with_single_keys)
+    except RecursionError:
+        raise ValueError(
+            f"{name} is not valid JSON: it is nested too deeply."
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{name} is not valid JSON: {error}.") from error
+
+
+def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns an object; refuses one with a key that stands twice."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice in an object")
+    return values
 
 
 MOST_JSON_BYTES = 2**28  # in memory an object takes about ten times as much
@@ -128,28 +210,14 @@ def read_json(path: Path) -> dict[str, Any]:
         )
     try:
         text = path.read_bytes().decode("utf-8")
-        values = json.loads(text, object_pairs_hook=_with_single_keys)
-    except RecursionError as error:
-        raise ValueError(
-            f"{path} is not valid JSON: it is nested too deeply."
-        ) from error
-    except ValueError as error:  # also from a number of thousands of digits
+    except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from error
+    values = parse_json(text, str(path))
     if not isinstance(values, dict):
         raise ValueError(
             f"{path} must hold a JSON object. Received: "
             f"{type(values).__name__}."
         )
-    return values
-
-
-def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns the keys and values of an object; refuses a key named twice."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} occurs twice in an object")
     return values
 
 

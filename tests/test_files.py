@@ -4,16 +4,19 @@ import contextlib
 import errno
 import os
 import re
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from bertbook import files
 from bertbook.datasets.readers import checked_columns, kept_rows
 from bertbook.files import (
     DataFile,
     check_folder,
     finish_saving,
+    parse_json,
     read_json,
     write_json,
     write_together,
@@ -31,7 +34,9 @@ LINES = ["one\n", ODD + "\n", "thrée"]
 # Definition.
 
 
-@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.xz", "a.tsv.gz", "a"])
+@pytest.mark.parametrize(
+    "name", ["a.tsv", "a.tsv.xz", "a.tsv.gz", "a.bz2", "a"]
+)
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_lines_of_a_file(name, mark, tmp_path):
     file = DataFile(write(tmp_path / name, mark + TEXT))
@@ -65,7 +70,28 @@ def test_a_reader_that_stops_half_way_leaves_no_file_open(
     monkeypatch.setattr(DataFile, "_open", remember)
     lines = DataFile(write(tmp_path / "a", "one\ntwo\n")).lines()
     assert next(lines) == "one\n"
+    del lines
     assert opened[0].closed
+
+
+def test_the_whole_text_of_a_file(tmp_path):
+    file = DataFile(write(tmp_path / "a.xz", "\ufeff" + TEXT))
+    assert file.text() == TEXT
+
+
+@pytest.mark.parametrize("end", [".gz", ".xz", ".bz2", ".zip"])
+def test_reading_lines_needs_no_memory_for_the_rest(end, tmp_path):
+    """A packed file of few bytes may hold gigabytes."""
+    text = "one\n" + ("x" * 1_023 + "\n") * 30_000  # 30 MB
+    if end == ".zip":
+        file = DataFile(write_archive(tmp_path / "a.zip", {"t": text}), "t")
+    else:
+        file = DataFile(write(tmp_path / f"a{end}", text))
+    tracemalloc.start()
+    assert sum(1 for _ in file.lines()) == 30_001
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 12_000_000  # xz keeps 8 MB of what it unpacked
 
 
 def test_what_is_not_there(tmp_path):
@@ -108,7 +134,7 @@ def test_a_file_that_is_not_utf8(name, tmp_path):
         list(DataFile(path).lines())
 
 
-@pytest.mark.parametrize("name", ["a.xz", "a.gz"])
+@pytest.mark.parametrize("name", ["a.xz", "a.gz", "a.bz2"])
 @pytest.mark.parametrize("damage", ["cut", "changed", "not packed"])
 def test_a_damaged_packed_file(name, damage, tmp_path):
     path = write(tmp_path / name, TEXT * 1_000)
@@ -139,6 +165,61 @@ def test_a_damaged_archive(tmp_path):
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"S\.zip is damaged"):
         DataFile(path, "dev.tsv").is_there()
+
+
+@pytest.mark.parametrize("at", [6, 8], ids=["a password", "a packing"])
+def test_an_archive_that_cannot_be_unpacked_is_refused(at, tmp_path):
+    path = write_archive(tmp_path / "S.zip", {"dev.tsv": TEXT}, packed=False)
+    data = bytearray(path.read_bytes())
+    mark = 1 if at == 6 else 99
+    data[at] = data[data.find(b"PK\x01\x02") + at + 2] = mark
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"S\.zip is damaged"):
+        list(DataFile(path, "dev.tsv").lines())
+
+
+@pytest.mark.parametrize("end", ["", ".gz", ".xz", ".bz2"])
+def test_a_line_without_an_end_is_refused(end, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 1_000)
+    good = write(tmp_path / f"a{end}", "x" * 999 + "\n" + "y" * 1_000)
+    assert list(map(len, DataFile(good).lines())) == [1_000, 1_000]
+    path = write(tmp_path / f"b{end}", b"one\n" + bytes(1_001))
+    message = "at most 1,000 bytes. Received: a longer one, line 2."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        list(DataFile(path).lines())
+
+
+def test_a_text_that_is_too_large_to_be_read_at_once_is_refused(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(files, "LARGEST_WHOLE", 1_000)
+    assert len(DataFile(write(tmp_path / "a.gz", "x" * 1_000)).text()) == 1_000
+    file = DataFile(write(tmp_path / "b.gz", "x" * 1_001))
+    with pytest.raises(ValueError, match=r"b\.gz must be at most 1,000 bytes"):
+        file.text()
+    with pytest.raises(ValueError, match="must hold text"):
+        DataFile(write(tmp_path / "c", "")).text()
+    latin = DataFile(write(tmp_path / "d", "one\ncaf\xe9".encode("latin-1")))
+    with pytest.raises(ValueError, match="byte 0xe9 in line 2"):
+        latin.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ("9" * 5_000, "integer string conversion"),
+        ('{"a": 1, "a": 2}', "the key 'a' occurs twice"),
+        ('[{"b": {"c": 1, "d": 1, "c": 1}}]', "the key 'c' occurs twice"),
+        ("{", "line 1"),
+        ("", "line 1"),
+    ],
+    ids=range(7),
+)
+def test_a_text_that_is_not_json_is_refused_with_the_name(text, rule):
+    with pytest.raises(ValueError, match=f"^a, line 7 is not valid .*{rule}"):
+        parse_json(text, "a, line 7")
 
 
 def test_columns_without_rows():

@@ -9,7 +9,6 @@ from bertbook import locations, runtime
 from bertbook.cli import finetuning, translation
 from bertbook.files import check_folder, read_json
 from bertbook.pretraining import examples, masking
-from bertbook.text.tokenizer import Tokenizer
 
 READER_GONE = 141  # as a shell says it: 128, and 13 for SIGPIPE
 

@@ -58,18 +58,26 @@ class Download:
 class Progress:
     """Prints how much of a file is there, at each tenth, to standard error.
 
-    `total`, `update`, `reset` and `close` are what pooch asks of a bar.
+    `total`, `update`, `reset` and `close` are what pooch asks of a bar, which
+    it tells of each chunk that is written: here a transfer is stopped that
+    gives more than the published size.
     """
 
-    def __init__(self, title: str, size: int):
+    def __init__(self, title: str, size: int, part: Path | None = None):
         self.title = title
         self.size = size
+        self.part = part
         self.total = size  # pooch writes it; a packed answer is shorter
         self.done = 0
         self.shown = -1
 
     def update(self, count: int) -> None:
-        """Counts bytes that came, and prints at each further tenth."""
+        """Counts bytes that came, and prints at each further tenth.
+
+        Raises:
+            ValueError: The file that is written is too large.
+        """
+        self._check_size()
         self.done = min(self.done + count, self.size)
         tenth = 10 * self.done // max(self.size, 1)
         if tenth > self.shown:
@@ -77,6 +85,15 @@ class Progress:
             megabytes = f"{self.size / 1e6:,.1f} MB"
             text = f"\r{self.title}: {tenth}0 % of {megabytes}"
             print(text, end="", file=sys.stderr, flush=True)
+
+    def _check_size(self) -> None:
+        """Refuses a file that is larger than the published one."""
+        received = self.part.stat().st_size if self.part else 0
+        if received > self.size:
+            raise ValueError(
+                f"{self.title} must give {self.size:,} bytes. Received: more, "
+                f"{received:,} bytes and no end. They are not kept."
+            )
 
     def reset(self) -> None:
         """Keeps the count: pooch adds the whole of a file when it is there."""
@@ -108,8 +125,8 @@ def fetch(download: Download, folder: Path | None = None) -> Path:
     Raises:
         ConnectionError: Nothing came, or the transfer broke each time; no part
             of the file is kept.
-        ValueError: Another file came than the published one; it is kept aside
-            under a name that says so, and not used.
+        ValueError: Another file came than the published one; no part of it is
+            kept. One that is larger is not read to its end.
     """
     path = (folder or cache_folder()) / download.place
     if path.is_file() and _digest(path, download.member) == download.sha256:
@@ -122,12 +139,9 @@ def fetch(download: Download, folder: Path | None = None) -> Path:
         _transfer(download, part)
         received = _digest(part, download.member)
         if received != download.sha256:
-            aside = path.with_name(path.name + ".wrong-checksum")
-            part.replace(aside)
             raise ValueError(
                 f"The SHA-256 of {download} must be {download.sha256}. "
-                f"Received: {received}; that file is kept as {aside} and is "
-                "not used."
+                f"Received: {received}; that file is not kept."
             )
         part.replace(path)  # now the name stands for the whole file
     finally:
@@ -142,8 +156,11 @@ def _digest(path: Path, member: str | None) -> str:
     if member is None:
         return pooch.file_hash(str(path))
     try:
-        with zipfile.ZipFile(path) as archive:
-            return hashlib.sha256(archive.read(member)).hexdigest()
+        with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+            whole = hashlib.sha256()
+            while chunk := file.read(CHUNK):
+                whole.update(chunk)
+            return whole.hexdigest()
     except KeyError:
         return f"no file {member}"
     except DAMAGES as error:
@@ -158,7 +175,7 @@ def _transfer(download: Download, part: Path) -> None:
     host = urlsplit(download.url).netloc
     title = f"Downloading {Path(download.place).name} from {host}"
     for wait in (*WAITS, None):
-        progress = Progress(title, download.size)
+        progress = Progress(title, download.size, part)
         get = pooch.HTTPDownloader(progressbar=progress, chunk_size=CHUNK)
         try:
             get(download.url, str(part), None)

@@ -1,4 +1,4 @@
-"""`load_dataset`: data sets by name, shipped, local or downloaded.
+"""`load_dataset`: data sets by name, shipped, local or downloaded; own files.
 
 A set comes as a dict of columns, lists of equal length, whatever its official
 file calls them. Labels are what that file holds: names are strings (`sorted`
@@ -11,18 +11,37 @@ were written for the book.
 
 import difflib
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bertbook.datasets.catalog import SETS, DataSet
 from bertbook.datasets.download import ADVICE, cache_folder, downloads_of, fetch
+from bertbook.datasets.own_files import checked_path, is_own, load_own
 from bertbook.files import Columns, DataFile
 from bertbook.locations import data_folder
 
 
 def load_dataset(
-    name: str, split: str = "dev", data_dir: str | Path | None = None
+    name: str | os.PathLike[str],
+    split: str | None = None,
+    data_dir: str | Path | None = None,
+    *,
+    text_column: str | None = None,
+    text_pair_column: str | None = None,
+    label_column: str | Sequence[str] | None = None,
+    weight_column: str | None = None,
+    tokens_column: str | None = None,
+    tags_column: str | None = None,
+    id_column: str | None = None,
+    question_column: str | None = None,
+    context_column: str | None = None,
+    answers_column: str | None = None,
+    choices_column: str | None = None,
+    dev: float | None = None,
+    seed: int = 0,
 ) -> Columns:
-    """Loads a split of a data set as a dict of columns.
+    """Loads a data set, or a file of your own, as a dict of columns.
 
     Sets and their columns, lists of equal length:
 
@@ -47,17 +66,50 @@ def load_dataset(
     BERTBOOK_DATA names, else from the cache, into which they are downloaded
     once.
 
+    A file of your own is CSV, TSV, JSON lines, JSON (a list of rows, or SQuAD's
+    layout), Parquet, or tokens and tags in columns (.conll, .txt), packed as
+    .gz, .xz, .bz2 or .zip or not. Its columns are those named above, also
+    `sentence1` and `sentence2` or `premise` and `hypothesis` for two texts,
+    `choice0`, `choice1`, ... for choices, and `weight`; any other is named in
+    the call. Labels of a column are all integers, all scores, all names, or
+    all lists of the labels that hold. Integers from 1 to 5, as of stars, are
+    labels of a model with `num_labels=5`, which calls them "1" to "5".
+
     Args:
-        name: A name from the list above.
-        split: "train" or "dev"; `mnli` has "dev_matched" ("dev" is the same)
-            and "dev_mismatched"; `conll2003`, `wnut17` and `spa_eng` have
-            "test". The labels of the other test sets are not published.
+        name: A name from the list above, or the path of a file of data, or of
+            a folder with files such as train.csv and dev.csv.
+        split: "train" or "dev", which None stands for; `mnli` has
+            "dev_matched" ("dev" is the same) and "dev_mismatched";
+            `conll2003`, `wnut17` and `spa_eng` have "test". The labels of the
+            other test sets are not published.
+            Of a folder it names the file: "train", "dev" or "test". A file
+            has "train" and "dev" where `dev` is given; else None, all rows.
         data_dir: A folder with the official files, packed or not, or with
             `NAME/SPLIT` files, such as `sst2/dev.tsv.xz`.
+        text_column: What the file calls the text, where it has another name.
+            In the same way `text_pair_column`, `weight_column`,
+            `tokens_column`, `tags_column`, `id_column`, `question_column`,
+            `context_column`, `answers_column` and `choices_column`.
+        text_pair_column: As `text_column`, for the second text.
+        label_column: As `text_column`; "" for a file without labels; or a list
+            of columns of zeros and ones, for several labels at once.
+        weight_column: As `text_column`, for what a row counts.
+        tokens_column: As `text_column`, for lists of words.
+        tags_column: As `text_column`, for lists of tags.
+        id_column: As `text_column`, for the names of rows.
+        question_column: As `text_column`, for the question.
+        context_column: As `text_column`, for the text that answers it.
+        answers_column: As `text_column`, for lists of answers.
+        choices_column: As `text_column`, for lists of texts to choose from.
+        dev: The share of the rows of a file that are for dev, such as 0.1;
+            `train_dev_split` says how they are drawn.
+        seed: Seed of this draw.
 
     Raises:
-        ValueError: `name` or `split` is unknown, a file is damaged, or a
-            download is not the published file.
+        ValueError: `name` or `split` is unknown, a file is damaged, its
+            columns are not known or values do not fit, or a download is not
+            the published file.
+        ImportError: Parquet without pyarrow.
         FileNotFoundError: The files are not there and cannot be downloaded;
             the message says where to get them.
         ConnectionError: A download broke off.
@@ -66,8 +118,34 @@ def load_dataset(
     >>> sorted(data), len(data["text"]), data["label"][:3]
     (['label', 'text'], 400, [1, 1, 1])
     """
-    file = find_dataset(name, split, data_dir)
-    return SETS[name].read(file, split)
+    asked = {
+        "text": text_column,
+        "text_pair": text_pair_column,
+        "label": label_column,
+        "weight": weight_column,
+        "tokens": tokens_column,
+        "tags": tags_column,
+        "id": id_column,
+        "question": question_column,
+        "context": context_column,
+        "answers": answers_column,
+        "choices": choices_column,
+    }
+    if name not in list(SETS) and is_own(name):
+        _refuse({"data_dir": data_dir}, "of known sets alone")
+        return load_own(name, split, asked, dev, seed)
+    told = {f"{ours}_column": theirs for ours, theirs in asked.items()}
+    known = _check_name(name)
+    _refuse({**told, "dev": dev}, f"of own files alone, not of {known!r}")
+    split = "dev" if split is None else split
+    return SETS[known].read(find_dataset(known, split, data_dir), split)
+
+
+def _refuse(arguments: Mapping[str, Any], rule: str) -> None:
+    """Refuses arguments that are given."""
+    for word, value in arguments.items():
+        if value is not None:
+            raise ValueError(f"`{word}` is {rule}. Received: {value!r}.")
 
 
 def find_dataset(
@@ -104,7 +182,7 @@ def find_dataset(
     return file
 
 
-def _check_name(name: str) -> str:
+def _check_name(name: Any) -> str:
     """Returns the name of a set; suggests the nearest for an unknown one."""
     if name in list(SETS):
         return name
@@ -114,7 +192,8 @@ def _check_name(name: str) -> str:
     near = difflib.get_close_matches(spelling, SETS, n=3)
     offer = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(
-        f"`name` must be one of {', '.join(SETS)}.{offer} Received: {name!r}."
+        f"`name` must be one of {', '.join(SETS)}, or the path of a file or a "
+        f"folder.{offer} Received: {name!r}."
     )
 
 
@@ -129,7 +208,7 @@ def _preferred_folder(
         word, value = "BERTBOOK_DATA", os.environ.get("BERTBOOK_DATA") or None
     if value is None:
         return None
-    folder = Path(value).expanduser()
+    folder = checked_path(value, word)
     if not folder.is_dir():
         raise FileNotFoundError(
             f"`{word}` must be a folder. Received: {str(value)!r}."

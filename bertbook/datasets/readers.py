@@ -9,19 +9,21 @@ same whether a file has the older tags (IOB1), as the official one, or the newer
 (IOB2, or BIO).
 """
 
-import contextlib
 import csv
 import itertools
-import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bertbook.files import Columns, DataFile
+from bertbook.checks import is_integer
+from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import repair_bio
 
 SCORES = (0.0, 5.0)  # the lowest and the highest of STS-B
+# `float` also takes 0_1, 1e3, inf, and the digits of other scripts.
+DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def read_table(
@@ -129,6 +131,11 @@ def _place(
 ) -> int:
     """Returns where the first of some names stands among the columns."""
     for name in accepted_names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{file} must have one column `{name}`. Received: "
+                f"{names.count(name)} of that name."
+            )
         if name in names:
             return names.index(name)
     raise ValueError(
@@ -152,9 +159,8 @@ def _label(
 ) -> str | int | float:
     """Returns the label of a row: a name, an integer or a score."""
     if labels is None:
-        with contextlib.suppress(ValueError):
-            if SCORES[0] <= float(value) <= SCORES[1]:  # NaN is not
-                return float(value)
+        if DECIMAL.fullmatch(value) and SCORES[0] <= float(value) <= SCORES[1]:
+            return float(value)
         rule = f"a score must be from {SCORES[0]:g} to {SCORES[1]:g}"
     elif isinstance(labels, int):
         if value in map(str, range(labels)):
@@ -188,10 +194,25 @@ def read_questions(file: DataFile, unanswerable: bool = False) -> Columns:
             in the context where it should be, an id occurs twice, or there are
             no questions. The question is named by its id.
     """
-    try:
-        values = json.loads("".join(file.lines()))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{file} is not valid JSON: {error}.") from error
+    return questions_of(file, parse_json(file.text(), str(file)), unanswerable)
+
+
+def questions_of(
+    file: DataFile, values: Any, unanswerable: bool = False
+) -> Columns:
+    """Returns the questions of a value that was read from JSON.
+
+    Args:
+        file: The JSON file, for messages.
+        values: What it holds.
+        unanswerable: Whether a question may have no answer, as in SQuAD 2.0.
+
+    Returns:
+        What `read_questions` does.
+
+    Raises:
+        ValueError: What `read_questions` refuses in values that are JSON.
+    """
     table: Columns = {"id": [], "question": [], "context": [], "answers": []}
     for article in _part(file, values, "data", list, "the file"):
         where = f"article {_shown(article, 'title')}"
@@ -214,7 +235,9 @@ def read_questions(file: DataFile, unanswerable: bool = False) -> Columns:
     return checked_columns(file, table)
 
 
-def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
+def read_tags(
+    file: DataFile, kinds: Sequence[str] | None, width: int | None
+) -> Columns:
     """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
 
     The first column is the token, the last its tag; tabs separate them, or
@@ -222,8 +245,8 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
 
     Args:
         file: The column file.
-        kinds: The types of entities.
-        width: The number of columns.
+        kinds: The types of entities; None for any.
+        width: The number of columns; None for that of the first line.
 
     Returns:
         `tokens` and `tags`, a list for each sentence. Each entity begins with
@@ -235,7 +258,6 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
             file and the line are named.
     """
     table: Columns = {"tokens": [], "tags": []}
-    known = {"O", *(f"{mark}-{kind}" for mark in "BI" for kind in kinds)}
     tokens: list[str] = []
     tags: list[str] = []
     for number, line in enumerate(itertools.chain(file.lines(), [""]), 1):
@@ -250,16 +272,42 @@ def read_tags(file: DataFile, kinds: Sequence[str], width: int) -> Columns:
             fields = [field for field in fields[0].split(" ") if field]
         if fields[0] == "-DOCSTART-":
             continue
+        width = width or max(2, len(fields))
         if len(fields) != width:
             _refuse_width(file, number, width, len(fields))
-        if fields[-1] not in known:
+        if not fields[0]:
+            _refuse_empty(file, number, "tokens")
+        if "\r" in "".join(fields[1:]):
             raise ValueError(
-                f"{file}, line {number}: a tag must be O, or B- or I- and one "
-                f"of {', '.join(kinds)}. Received: {fields[-1]!r}."
+                f"{file}, line {number}: a line must end with a line feed. "
+                "Received: a carriage return inside of it."
             )
+        _check_tag(file, number, fields[-1], kinds)
         tags.append(fields[-1])
         tokens.append(fields[0])
     return checked_columns(file, table)
+
+
+def _check_tag(
+    file: DataFile, number: int, tag: str, kinds: Sequence[str] | None
+) -> None:
+    """Refuses a tag that is not BIO, or not of a known type."""
+    prefix, _, kind = tag.partition("-")
+    begins = prefix in ("B", "I") and kind and kind.isprintable()
+    begins = begins and kind == kind.strip()
+    if tag == "O" or (begins and (kinds is None or kind in kinds)):
+        return
+    one = "a type" if kinds is None else f"one of {', '.join(kinds)}"
+    advice = ""
+    if kinds is None and prefix in ("S", "U", "E", "L", "M"):
+        advice = (
+            "; the schemes IOBES and BILOU are not read: write S- and U- as "
+            "B-, the others as I-"
+        )
+    raise ValueError(
+        f"{file}, line {number}: a tag must be O, or B- or I- and {one}"
+        f"{advice}. Received: {tag!r}."
+    )
 
 
 def _answers(
@@ -280,6 +328,11 @@ def _answers(
             )
         answers.append({"text": text, "answer_start": start})
     none = question.get("is_impossible", not answers)
+    if not isinstance(none, bool):
+        raise ValueError(
+            f"{file}, {where}: `is_impossible` must be true or false. "
+            f"Received: {none!r}."
+        )
     if none == bool(answers) or (none and not unanswerable):
         rule = " or `is_impossible`" if unanswerable else ""
         said = question.get("is_impossible", "not there")
@@ -288,6 +341,54 @@ def _answers(
             f"{len(answers)} answers, `is_impossible` {said}."
         )
     return answers
+
+
+def list_answers(answers: Any) -> list[dict[str, Any]]:
+    """Returns the answers of a question as a list of dicts.
+
+    Args:
+        answers: A list of dicts of `text` and `answer_start`, or, as
+            huggingface/datasets has them, a dict of two lists.
+
+    Raises:
+        ValueError: They have none of these forms, or the lists differ in
+            length.
+
+    >>> list_answers({"text": ["Tolva"], "answer_start": [5]})
+    [{'text': 'Tolva', 'answer_start': 5}]
+    """
+    listed = answers
+    if isinstance(answers, Mapping):
+        texts: Any
+        starts: Any
+        texts, starts = answers.get("text"), answers.get("answer_start")
+        if _is_list(texts) and _is_list(starts) and len(texts) == len(starts):
+            listed = [
+                {"text": text, "answer_start": start}
+                for text, start in zip(texts, starts, strict=True)
+            ]
+    if not _is_list(listed) or not all(map(_is_answer, listed)):
+        raise ValueError(
+            "`answers` must be a list of dicts of `text` and `answer_start`, "
+            "or a dict of two lists of one length, `text` and `answer_start`. "
+            f"Received: {answers!r}."
+        )
+    return [dict(answer) for answer in listed]
+
+
+def _is_list(value: Any) -> bool:
+    """Returns whether a value is a list, a tuple or an array of one axis."""
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
+
+
+def _is_answer(value: Any) -> bool:
+    """Returns whether a value has the text of an answer, and may have a start.
+
+    To measure answers, their texts are enough.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("text"), str):
+        return False
+    return is_integer(value.get("answer_start", 0))
 
 
 def _part(file: DataFile, value: Any, key: str, kind: type, where: str) -> Any:

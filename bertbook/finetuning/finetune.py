@@ -222,7 +222,10 @@ def take_labels(model, train):
     if model.config.id2label is not None or task not in (Texts, Tags):
         return
     column = labeled(train, "tags" if task is Tags else "label")
-    names = names_of_tags(column) if task is Tags else names_of(column)
+    if task is Tags:
+        names = names_of_tags(column)
+    else:
+        names = names_of(column, model.num_labels)
     if names is None or (task is Texts and model.problem_type == REGRESSION):
         return
     if len(names) != model.num_labels:

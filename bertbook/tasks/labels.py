@@ -3,13 +3,14 @@
 Differences: none; the keys of the config are those of Hugging Face.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from bertbook.checks import is_integer
+from bertbook.checks import as_number, is_integer
 from bertbook.config import BertConfig
 from bertbook.text.bio import split_tag
 
@@ -17,6 +18,8 @@ REGRESSION = "regression"
 ONE_LABEL = "single_label_classification"
 SEVERAL_LABELS = "multi_label_classification"
 PROBLEMS = (REGRESSION, ONE_LABEL, SEVERAL_LABELS)
+LARGEST_SCORE = float(np.finfo("float32").max)
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as Python writes one
 
 
 def choose_labels(
@@ -85,22 +88,46 @@ def choose_problem(problem_type: str | None, num_labels: int) -> str:
     return problem_type
 
 
-def names_of(column: Iterable[Any]) -> list[str] | None:
+def names_of(
+    column: Iterable[Any], num_labels: int | None = None
+) -> list[str] | None:
     """Returns the names of the labels of a column, sorted; None for numbers.
+
+    Integers are numbers of labels where the model has such labels. Others, such
+    as one to five stars for a model with five labels, are names: "1" to "5".
 
     Args:
         column: Labels, or lists of labels.
+        num_labels: K; None where every integer is the number of a label.
     """
+    column = list(column)
+    rows = any(map(_is_row, column))
     flat = [
         label
         for value in column
-        for label in (
-            value if isinstance(value, list | tuple | set) else [value]
-        )
+        for label in (value if _is_row(value) else [value])
     ]
     if flat and all(isinstance(label, str) for label in flat):
-        return sorted(set(flat))
-    return None
+        return _sorted_names(set(flat))
+    if num_labels is None or rows or not all(map(is_integer, flat)):
+        return None
+    if all(0 <= label < num_labels for label in flat):
+        return None
+    return _sorted_names({str(int(label)) for label in flat})
+
+
+def _sorted_names(names: set[str]) -> list[str]:
+    """Returns names in order: "2" before "10" where all are integers."""
+    if all(INTEGER.fullmatch(name) for name in names):
+        return sorted(names, key=int)
+    return sorted(names)
+
+
+def _is_row(value: Any) -> bool:
+    """Returns whether a value is a list of labels, not one label."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return True
+    return isinstance(value, np.ndarray) and value.ndim == 1
 
 
 def names_of_tags(column: Iterable[Sequence[str]]) -> list[str]:
@@ -117,12 +144,29 @@ def names_of_tags(column: Iterable[Sequence[str]]) -> list[str]:
             raise ValueError(
                 f"`tags[{row}]` must be a list of tags. Received: {tags!r}."
             )
-        try:
-            kinds |= {split_tag(tag, n)[1] for n, tag in enumerate(tags)}
-        except ValueError as error:
-            raise ValueError(f"Row {row}: {error}") from None
+        for place, tag in enumerate(tags):
+            kinds.add(_type_of_tag(tag, row, place))
     kinds.discard("")
     return sorted([f"{b}-{kind}" for kind in kinds for b in "BI"]) + ["O"]
+
+
+def _type_of_tag(tag: Any, row: int, place: int) -> str:
+    """Returns the type of the entity of a tag, "" for O."""
+    try:
+        return split_tag(tag)[1]
+    except ValueError:
+        advice = ""
+        if is_integer(tag):
+            advice = "; integers need a model with `id2label`, which names them"
+        elif str(tag)[:2] in ("S-", "U-", "E-", "L-", "M-"):
+            advice = (
+                "; the schemes IOBES and BILOU are not read: write S- and U- "
+                "as B-, the others as I-"
+            )
+        raise ValueError(
+            f"Row {row}: `tags[{place}]` must be O, B-TYPE or I-TYPE{advice}. "
+            f"Received: {tag!r}."
+        ) from None
 
 
 def number_labels(
@@ -134,9 +178,8 @@ def number_labels(
     """Turns a column of labels into what a loss takes.
 
     Args:
-        column: R integers or names; lists of those that hold for several
-            labels at once, not rows of zeros and ones; floats for a
-            regression.
+        column: R integers or names. For several labels at once lists of those
+            that hold, or rows of K zeros and ones. Floats for a regression.
         num_labels: K.
         problem: One of `PROBLEMS`.
         id2label: What the labels are called.
@@ -145,9 +188,12 @@ def number_labels(
         `(R,)` int32; for several labels `(R, K)` float32, 0 or 1; for a
         regression `(R, 1)` float32.
 
+    Integers are looked up by name where all names are integers.
+
     Raises:
         ValueError: A label is out of range or of the wrong kind, or occurs
-            twice in a row; the row is named.
+            twice in a row; the row is named. Or rows may be numbers of labels
+            as well as zeros and ones.
     """
     if problem == REGRESSION:
         return np.array([[_number(v, i)] for i, v in enumerate(column)], "f4")
@@ -158,25 +204,66 @@ def number_labels(
             for row, value in enumerate(column)
         ]
         return np.array(numbers, "int32")
-    several = np.zeros((len(column), num_labels), "float32")
     for row, values in enumerate(column):
-        if not isinstance(values, list | tuple | set):
+        if not _is_row(values):
             raise ValueError(
                 f"`label[{row}]` must be a list of labels for a model with "
                 f"several labels at once. Received: {values!r}."
             )
+    if _are_flags(column, num_labels):
+        return np.array([list(values) for values in column], "float32")
+    return _mark(column, num_labels, ids)
+
+
+def _mark(column, num_labels, ids) -> np.ndarray:
+    """Turns lists of labels into rows of zeros and ones, `(R, K)`."""
+    several = np.zeros((len(column), num_labels), "float32")
+    for row, values in enumerate(column):
         numbers = [_label(value, row, num_labels, ids) for value in values]
         if len(set(numbers)) < len(numbers):
             raise ValueError(
                 f"`label[{row}]` must name each label once, those that hold; "
-                f"it is no row of zeros and ones. Received: {values!r}."
+                f"it is no row of zeros and ones, which has {num_labels} "
+                f"values in every row. Received: {values!r}."
             )
         several[row, numbers] = 1.0
     return several
 
 
+def _are_flags(column, num_labels) -> bool:
+    """Returns whether lists are rows of K zeros and ones, not label numbers.
+
+    Raises:
+        ValueError: They may be both: `[0, 1]` in every row, for two labels.
+    """
+    values = [value for row in column for value in row]
+    if not values or not all(_is_flag(value) for value in values):
+        return False
+    if any(len(row) != num_labels for row in column):
+        return False
+    rows = [list(row) for row in column if not isinstance(row, set | frozenset)]
+    if len(rows) < len(column):
+        return False
+    # Nobody lists numbers of labels as 1, 0; but 0, 1 may be both.
+    either = all(row == list(range(num_labels)) for row in rows)
+    if either and all(map(is_integer, values)):
+        raise ValueError(
+            "`label` must tell numbers of labels from zeros and ones: every "
+            f"row is {rows[0]}. Write the names of those that hold, or zeros "
+            f"and ones as floats. Received: {len(rows)} rows."
+        )
+    return True
+
+
+def _is_flag(value) -> bool:
+    """Returns whether a value is 0 or 1, of any type of number, or a bool."""
+    return isinstance(value, Real | np.bool_) and value in (0, 1)
+
+
 def _label(value, row, num_labels, ids) -> int:
     """Returns the number of one label."""
+    if is_integer(value) and ids and all(map(INTEGER.fullmatch, ids)):
+        value = str(int(value))
     if isinstance(value, str):
         if value in ids:
             return ids[value]
@@ -188,15 +275,31 @@ def _label(value, row, num_labels, ids) -> int:
     if not is_integer(value) or not 0 <= value < num_labels:
         raise ValueError(
             f"`label[{row}]` must be an integer in [0, {num_labels}), the "
-            f"labels of the model. Received: {value!r}."
+            f"labels of the model{_advice(value)}. Received: {value!r}."
         )
     return int(value)
 
 
+def _advice(value) -> str:
+    """Returns what to do with a label that is no integer, in a few words."""
+    if _is_row(value):
+        return (
+            "; for several labels a row load it with "
+            f"`problem_type={SEVERAL_LABELS!r}`, for one give its number alone"
+        )
+    if isinstance(value, Real | np.bool_) and not is_integer(value):
+        return (
+            "; write classes as integers or names, and lists of labels as the "
+            "labels that hold, or as rows of K zeros and ones, and load "
+            "a model for scores with `num_labels=1`"
+        )
+    return ""
+
+
 def _number(value, row) -> float:
     """Returns one value of a regression."""
-    number = float(value) if isinstance(value, Real) else float("nan")
-    if not np.isfinite(number):
+    number = as_number(value)
+    if not abs(number) <= LARGEST_SCORE:  # NaN is not
         raise ValueError(
             f"`label[{row}]` must be a finite number for a model with "
             f"`num_labels=1`. Received: {value!r}."

@@ -6,18 +6,21 @@ The script of SQuAD 1.1 counts a question without a prediction as wrong, the one
 of SQuAD 2.0 leaves it out; here it is an error.
 """
 
+import math
 import re
 import string
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from bertbook.checks import check_text
 from bertbook.text.bio import find_entities
 
-STRINGS = "OSU"  # the kinds of NumPy dtypes that hold strings
+NUMBERS = "biuf"  # the kinds of NumPy dtypes that hold numbers
+NUMBER = Real | np.bool_
 
 
 # One label a row.
@@ -53,7 +56,6 @@ def f1(
         positive: The class that counts.
 
     Raises:
-        ImportError: scikit-learn is not installed.
         ValueError: What `accuracy` refuses, or `average` is unknown.
     """
     if average not in ("binary", "macro"):
@@ -62,40 +64,42 @@ def f1(
         )
     expected, predicted = _check_columns(labels, predictions)
     if average == "macro":
-        return float(
-            _sklearn().f1_score(
-                expected, predicted, average="macro", zero_division=0
-            )
-        )
-    if isinstance(positive, str) != (expected.dtype.kind in STRINGS):
+        table = _counts(expected, predicted)
+        right, true, guessed = np.diag(table), table.sum(1), table.sum(0)
+        # Each class occurs in a column, so that no sum is 0.
+        return float((2 * right / (true + guessed)).mean())
+    if isinstance(positive, str) != (expected.dtype.kind not in NUMBERS):
         raise ValueError(
             "`positive` must be of the kind of the labels. "
             f"Received: {positive!r} for {expected.dtype}."
         )
-    return float(
-        _sklearn().f1_score(
-            expected == positive, predicted == positive, zero_division=0
-        )
-    )
+    true, guessed = expected == positive, predicted == positive
+    counts = (true & guessed).sum(), guessed.sum(), true.sum()
+    return _ratios(*map(int, counts))["f1"]
 
 
 def matthews(labels: Sequence, predictions: Sequence) -> float:
     """Returns Matthews's correlation; 0 where either is constant.
 
-    Source: Matthews (1975); the metric of CoLA.
+    Source: Matthews (1975); the metric of CoLA. For more than two classes:
+    Gorodkin (2004), equation 8.
 
     Args:
         labels: B integers or strings, of two classes or more.
         predictions: B of the same kind.
 
     Raises:
-        ImportError: scikit-learn is not installed.
         ValueError: What `accuracy` refuses.
     """
-    columns = _check_columns(labels, predictions)
-    if any(_is_constant(column) for column in columns):
-        return 0.0  # as scikit-learn, which also warns
-    return float(_sklearn().matthews_corrcoef(*columns))
+    table = _counts(*_check_columns(labels, predictions))
+    # As integers of Python: the products exceed 64 bits.
+    true, guessed = table.sum(1).tolist(), table.sum(0).tolist()
+    rows, right = sum(true), int(np.trace(table))
+    both = sum(t * g for t, g in zip(true, guessed, strict=True))
+    spread = (rows**2 - sum(t * t for t in true)) * (
+        rows**2 - sum(g * g for g in guessed)
+    )
+    return (right * rows - both) / math.sqrt(spread) if spread else 0.0
 
 
 def pearson(labels: Sequence[float], predictions: Sequence[float]) -> float:
@@ -106,10 +110,9 @@ def pearson(labels: Sequence[float], predictions: Sequence[float]) -> float:
         predictions: The same.
 
     Raises:
-        ImportError: scipy is not installed.
         ValueError: They are fewer than 2, of different length or not finite.
     """
-    return _correlation("pearsonr", labels, predictions)
+    return _correlation(*_check_numbers(labels, predictions))
 
 
 def spearman(labels: Sequence[float], predictions: Sequence[float]) -> float:
@@ -120,10 +123,9 @@ def spearman(labels: Sequence[float], predictions: Sequence[float]) -> float:
         predictions: The same.
 
     Raises:
-        ImportError: scipy is not installed.
         ValueError: They are fewer than 2, of different length or not finite.
     """
-    return _correlation("spearmanr", labels, predictions)
+    return _correlation(*map(_ranks, _check_numbers(labels, predictions)))
 
 
 # Entities.
@@ -149,8 +151,8 @@ def entity_f1(
         the three, and `count`, for each type. What has nothing to count is 0.
 
     Raises:
-        ValueError: There is no sentence, two differ in length, or a tag is
-            not BIO.
+        ValueError: There is no sentence, one is no list, two differ in length,
+            or a tag is not BIO.
     """
     if len(tags) != len(predictions) or not len(tags):
         raise ValueError(
@@ -163,6 +165,11 @@ def entity_f1(
     for row, (expected, predicted) in enumerate(
         zip(tags, predictions, strict=True)
     ):
+        if isinstance(expected, str) or isinstance(predicted, str):
+            raise ValueError(
+                "`tags` and `predictions` must hold lists of tags. Received: "
+                f"{expected!r} and {predicted!r} in row {row}."
+            )
         if len(expected) != len(predicted):
             raise ValueError(
                 f"`predictions[{row}]` must hold a tag for each of "
@@ -195,17 +202,21 @@ def several_labels(labels: np.ndarray, predictions: np.ndarray):
         `precision`, `recall` and `f1` over all labels of all rows together.
 
     Raises:
-        ValueError: The shapes differ.
+        ValueError: The shapes differ, or a value is neither 0 nor 1.
     """
-    labels, predictions = (
-        np.asarray(labels, bool),
-        np.asarray(predictions, bool),
-    )
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
     if labels.shape != predictions.shape or labels.ndim != 2 or not labels.size:
         raise ValueError(
             "`labels` and `predictions` must have one shape, (B, K). "
             f"Received: {labels.shape} and {predictions.shape}."
         )
+    for name, table in (("labels", labels), ("predictions", predictions)):
+        wrong = table[~np.isin(table, (0, 1))]  # NaN too
+        if wrong.size:
+            raise ValueError(
+                f"`{name}` must hold 0 and 1. Received: {wrong[0]}."
+            )
+    labels, predictions = labels.astype(bool), predictions.astype(bool)
     right = int((labels & predictions).sum())
     exact = float((labels == predictions).all(axis=1).mean())
     return {"exact_match": exact} | _ratios(
@@ -223,63 +234,101 @@ def _ratios(right: int, guessed: int, true: int) -> dict[str, float]:
 
 
 def _check_columns(labels, predictions) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two columns as arrays; refuses what cannot be compared."""
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    shapes = labels.shape, predictions.shape
-    if shapes[0] != shapes[1] or labels.ndim != 1 or not len(labels):
+    """Returns two columns of classes; refuses what cannot be compared."""
+    columns = _two_columns(labels, predictions)
+    for column in columns:
+        if column.dtype.kind in NUMBERS and not np.isfinite(column).all():
+            _refuse_kind(column[~np.isfinite(column)][0])
+    return columns
+
+
+def _two_columns(labels, predictions) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two columns of one length, both numbers or both strings."""
+    columns = _column(labels), _column(predictions)
+    shapes = columns[0].shape, columns[1].shape
+    if shapes[0] != shapes[1] or len(shapes[0]) != 1 or not shapes[0][0]:
         raise ValueError(
             "`labels` and `predictions` must be of one length, 1 at least. "
             f"Received: shapes {shapes[0]} and {shapes[1]}."
         )
-    kinds = [array.dtype.kind in STRINGS for array in (labels, predictions)]
+    kinds = [column.dtype.kind in NUMBERS for column in columns]
     if kinds[0] != kinds[1]:
         raise ValueError(
             "`labels` and `predictions` must both be integers or both be "
-            f"strings. Received: {labels.dtype} and {predictions.dtype}."
+            f"strings. Received: {columns[0].dtype} and {columns[1].dtype}."
         )
-    return labels, predictions
+    return columns
 
 
-def _is_constant(column: np.ndarray) -> bool:
-    return bool((column == column[0]).all())
-
-
-def _correlation(name: str, labels, predictions) -> float:
-    """Returns what scipy gives, but 0 for a constant column."""
-    columns = [
-        np.asarray(x, float) for x in _check_columns(labels, predictions)
-    ]
-    if len(columns[0]) < 2 or not np.isfinite(columns).all():
+def _column(values) -> np.ndarray:
+    """Returns an array of numbers or of strings; refuses anything else."""
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         raise ValueError(
-            "`labels` and `predictions` must be two finite numbers or more. "
-            f"Received: {labels} and {predictions}."
+            "`labels` and `predictions` must be lists or arrays. Received: "
+            f"{type(values).__name__}."
         )
-    if any(_is_constant(column) for column in columns):
-        return 0.0
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise ImportError(
-            "Correlations need scipy: `pip install bertbook[metrics]`."
-        ) from error
-    return float(getattr(stats, name)(*columns).statistic)
+    items = list(values)
+    if any(all(isinstance(x, kind) for x in items) for kind in (str, NUMBER)):
+        array = np.asarray(items)
+    else:  # NumPy would make "nan" of NaN beside strings
+        array = np.asarray(values, object)
+    if array.dtype == object and array.ndim == 1:
+        for value in items:
+            if not isinstance(value, str):
+                _refuse_kind(value)
+    return array
 
 
-def has_sklearn() -> bool:
-    """Returns whether scikit-learn is installed, which `f1` needs."""
-    return find_spec("sklearn") is not None
+def _refuse_kind(value) -> None:
+    """Says that a value is no class."""
+    raise ValueError(
+        "`labels` and `predictions` must both be integers or both be strings, "
+        f"and never NaN or infinite. Received: {value!r} among them."
+    )
 
 
-def _sklearn():
-    """Returns the metrics of scikit-learn."""
-    try:
-        from sklearn import metrics
-    except ImportError as error:
-        raise ImportError(
-            "F1 and the correlation of Matthews need scikit-learn: "
-            "`pip install bertbook[metrics]`."
-        ) from error
-    return metrics
+def _counts(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """Returns how often each class, by row, is predicted as each, `(K, K)`."""
+    classes, numbers = np.unique(
+        np.concatenate([labels, predictions]), return_inverse=True
+    )
+    expected, predicted = np.split(numbers, 2)
+    count = len(classes)
+    table = np.bincount(expected * count + predicted, minlength=count**2)
+    return table.reshape(count, count)
+
+
+def _check_numbers(labels, predictions) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two columns of two numbers or more."""
+    x, y = _two_columns(labels, predictions)
+    if len(x) >= 2 and x.dtype.kind in NUMBERS:
+        x, y = x.astype(float), y.astype(float)
+        if np.isfinite(x).all() and np.isfinite(y).all():
+            return x, y
+    raise ValueError(
+        "`labels` and `predictions` must be two finite numbers or more. "
+        f"Received: {labels} and {predictions}."
+    )
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> float:
+    """Returns the linear correlation; 0 where either is constant."""
+    scaled = []
+    for column in (x, y):
+        if (column == column[0]).all():
+            return 0.0
+        column = column / np.abs(column).max()  # no square overflows
+        column = column - column.mean()
+        scaled.append(column / np.linalg.norm(column))
+    return float(np.clip(scaled[0] @ scaled[1], -1.0, 1.0))
+
+
+def _ranks(column: np.ndarray) -> np.ndarray:
+    """Returns the rank of each number; equal ones share the mean of theirs."""
+    _, numbers, counts = np.unique(
+        column, return_inverse=True, return_counts=True
+    )
+    return (np.cumsum(counts) - (counts - 1) / 2)[numbers]
 
 
 VERSIONS = (1, 2)
@@ -342,6 +391,7 @@ def score_questions(
     for row, question in enumerate(questions):
         answers = _accepted_answers(question, version)
         guess = predictions[question["id"]]
+        check_text(guess, f"predictions[{question['id']!r}]")
         spelling = normalize_answer(guess)
         exact[row] = spelling in map(normalize_answer, answers)
         overlap[row] = max(answer_f1(guess, text, version) for text in answers)
@@ -415,8 +465,9 @@ def best_threshold(
             "`scores`, `no_answer` and `has_answer` must be vectors of one "
             f"length. Received: shapes {shapes}."
         )
-    if not np.isfinite(no_answer).all():
-        raise ValueError(f"`no_answer` must be finite. Received: {no_answer}.")
+    for name, column in (("scores", scores), ("no_answer", no_answer)):
+        if not np.isfinite(column).all():
+            raise ValueError(f"`{name}` must be finite. Received: {column}.")
     order = np.argsort(no_answer, kind="stable")
     levels = no_answer[order]
     gains = np.where(has_answer, scores, scores - 1.0)[order]

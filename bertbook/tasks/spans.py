@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bertbook.checks import check_text, is_integer
+from bertbook.checks import as_number, check_text, is_integer
 from bertbook.tasks.windows import WindowedContext
 
 
@@ -213,7 +213,16 @@ def no_answer_score(
     Args:
         start_logits: A row for each window, `(W, S)`.
         end_logits: The same for the ends.
+
+    Raises:
+        ValueError: A score is NaN or infinite.
     """
+    firsts = [float(row[0]) for row in (*start_logits, *end_logits)]
+    if not np.isfinite(firsts).all():
+        raise ValueError(
+            "`start_logits` and `end_logits` must be finite at [CLS]. "
+            f"Received: {firsts}."
+        )
     return min(
         float(starts[0]) + float(ends[0])
         for starts, ends in zip(start_logits, end_logits, strict=True)
@@ -239,9 +248,15 @@ def choose_answer(
     Returns:
         An `Answer`. Its probability is among all answers and, where it was
         given, "no answer".
+
+    Raises:
+        ValueError: `no_answer` or `threshold` is NaN, which is above nothing.
     """
     if no_answer is None:
         return answers[0]
+    for name, value in (("no_answer", no_answer), ("threshold", threshold)):
+        if np.isnan(as_number(value)):
+            raise ValueError(f"`{name}` must be a number. Received: {value!r}.")
     empty = Answer("", 0, 0, no_answer)
     *spans, empty = _with_probabilities([*answers, empty])
     return empty if no_answer - answers[0].score > threshold else spans[0]

@@ -6,13 +6,14 @@ word has a piece and a tag. A long sentence goes into windows that overlap,
 where Google's code cuts it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bertbook.checks import check_text
+from bertbook.checks import check_text, is_integer
 from bertbook.tasks.windows import check_stride, check_window, most_context
+from bertbook.text.bio import repair_bio, split_tag
 
 STRATEGIES = ("first", "last", "all")
 
@@ -210,6 +211,77 @@ def label_words(
         labels.append(token_labels.astype("int32"))
         weights.append(speaking.astype("float32"))
     return labels, weights
+
+
+def name_tags(
+    column: Sequence[Sequence[Any]], id2label: Mapping[int, str]
+) -> list[list[Any]]:
+    """Puts the names of a model in the place of integers.
+
+    Args:
+        column: Tags of each sentence: names, or the numbers of the model.
+        id2label: The names of the model.
+
+    Raises:
+        ValueError: A row is no list, or a number is not one of the model; the
+            row is named.
+    """
+    named = []
+    for row, tags in enumerate(column):
+        if isinstance(tags, str) or not hasattr(tags, "__len__"):
+            raise ValueError(
+                f"`tags[{row}]` must be a list of tags. Received: {tags!r}."
+            )
+        if not all(map(is_integer, tags)):
+            named.append(list(tags))
+            continue
+        unknown = [int(tag) for tag in tags if int(tag) not in id2label]
+        if unknown:
+            raise ValueError(
+                f"`tags[{row}]` must hold numbers in [0, {len(id2label)}), the "
+                f"tags of the model. Received: {unknown[0]}."
+            )
+        named.append([id2label[int(tag)] for tag in tags])
+    return named
+
+
+def fit_tags(tags: Sequence[str], known: Collection[str]) -> list[str]:
+    """Repairs the tags of a sentence, in the scheme that a model knows.
+
+    In the older scheme, IOB1, an entity begins with I-, and with B- only where
+    it touches another of its type. A model knows it that has I- for a type and
+    no B-.
+
+    Args:
+        tags: Tags of the words, BIO of either scheme.
+        known: The tags of the model.
+
+    Raises:
+        ValueError: A tag is not BIO.
+
+    >>> fit_tags(["I-PER", "B-PER", "O"], known={"B-PER", "I-PER", "O"})
+    ['B-PER', 'B-PER', 'O']
+    >>> fit_tags(["B-PER", "I-PER", "O"], known={"I-PER", "O"})
+    ['I-PER', 'I-PER', 'O']
+    """
+    repaired = repair_bio(tags)
+    if not _is_older(known):
+        return repaired
+    kinds = [split_tag(tag)[1] for tag in repaired]
+    return [
+        f"I-{kind}" if kind and before != kind else tag
+        for tag, kind, before in zip(
+            repaired, kinds, ["", *kinds], strict=False
+        )
+    ]
+
+
+def _is_older(known: Collection[str]) -> bool:
+    """Returns whether tags are of IOB1: a type has I- and no B-."""
+    tags = {str(tag) for tag in known}
+    return any(
+        tag.startswith("I-") and f"B-{tag[2:]}" not in tags for tag in tags
+    )
 
 
 def word_scores(

@@ -5,12 +5,11 @@ The classes have the methods of those in `text_tasks`.
 Differences: those that `windows`, `spans` and `tags` name.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from bertbook.batches.ragged import Rows, compute
 from bertbook.checks import check_rows
+from bertbook.datasets.readers import list_answers
 from bertbook.tasks import metrics as answer_scores
 from bertbook.tasks.base import (
     Settings,
@@ -28,7 +27,13 @@ from bertbook.tasks.spans import (
     no_answer_score,
     rank_answers,
 )
-from bertbook.tasks.tags import decode_tags, label_words, window_words
+from bertbook.tasks.tags import (
+    decode_tags,
+    fit_tags,
+    label_words,
+    name_tags,
+    window_words,
+)
 from bertbook.tasks.windows import window_context
 from bertbook.text.bio import (
     find_entities,
@@ -53,7 +58,8 @@ class Questions:
             data, ["question", "context"], ["id", "answers"]
         )
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
-        in_rows(_check_answers, self.data.get("answers", []))
+        if "answers" in self.data:
+            self.data["answers"] = in_rows(list_answers, self.data["answers"])
         self.contexts = in_rows(
             lambda question, context: window_context(
                 tokenizer, question, context, limit, settings.stride
@@ -252,6 +258,7 @@ class Tags:
                 not BIO; the row is named.
         """
         column = labeled(self.data, "tags")
+        column = name_tags(column, self.model.config.id2label or {})
         names_of_tags(column)
         for row, tags in enumerate(column):
             words = len(self.data["tokens"][row])
@@ -260,7 +267,7 @@ class Tags:
                     f"`tags[{row}]` must hold a tag for each of {words} "
                     f"words. Received: {len(tags)}."
                 )
-        column = [repair_bio(tags) for tags in column]
+        column = [fit_tags(tags, known or ()) for tags in column]
         for row, tags in enumerate(column):
             for tag in tags:
                 if known is not None and tag not in known:
@@ -288,19 +295,6 @@ def find_entities_in(model, texts, max_length=None, batch_size=32):
         place_entities(text, row, find_entities(tags) if row else [], p)
         for text, row, (tags, p) in zip(texts, spans, decoded, strict=True)
     ]
-
-
-def _check_answers(answers):
-    """Refuses answers that are no list of dicts, as `load_dataset` has it."""
-    fits = isinstance(answers, list | tuple) and all(
-        isinstance(answer, Mapping) and isinstance(answer.get("text"), str)
-        for answer in answers
-    )
-    if not fits:
-        raise ValueError(
-            "`answers` must be a list of dicts of `text` and `answer_start`. "
-            f"Received: {answers!r}."
-        )
 
 
 def _label_window(context, answers):

@@ -121,6 +121,7 @@ def test_the_folder_is_that_of_the_call_or_of_the_environment(
     monkeypatch.setenv("BERTBOOK_DATA", "~/two")
     assert find_dataset("sst2", "dev").path == two
     assert bb.load_dataset("sst2") == FINE, "dev is the default"
+    assert bb.load_dataset("sst2", None) == FINE, "which None is, too"
 
 
 def test_a_sample_in_the_given_folder_comes_first(cache, tmp_path):
@@ -156,7 +157,7 @@ def test_a_damaged_download_is_not_used(published, cache):
     whole = published["content"]
     (cache / "SST-2.zip").write_bytes(whole[:-1])
     published["content"] = whole + b"x"
-    with pytest.raises(ValueError, match="is kept as .* and is not used"):
+    with pytest.raises(ValueError, match="that file is not kept"):
         load_dataset("sst2")
     published["content"] = whole
     assert load_dataset("sst2") == FINE
@@ -202,7 +203,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(name, offer):
         ("sst2", "validation", "train, dev"),
         ("mnli", "matched", "train, dev, dev_matched, dev_mismatched"),
         ("wnut17", "valid", "train, dev, test"),
-        ("opinions", None, "train, dev"),
+        ("opinions", "", "train, dev"),
         ("opinions", ["train", "dev"], "train, dev"),
     ],
 )
@@ -223,6 +224,24 @@ def test_a_missing_folder_is_refused(cache, tmp_path, monkeypatch):
         FileNotFoundError, match="`BERTBOOK_DATA` must be a fol"
     ):
         load_dataset("sst2", "dev")
+
+
+@pytest.mark.parametrize("folder", ["~nobody_there/data", "x" * 5_000])
+def test_a_folder_that_the_system_cannot_open_is_refused(
+    folder, cache, monkeypatch
+):
+    message = r"must be a path that can be opened\. Received: '"
+    with pytest.raises(FileNotFoundError, match=f"`data_dir` {message}"):
+        load_dataset("sst2", "dev", folder)
+    monkeypatch.setenv("BERTBOOK_DATA", folder)
+    with pytest.raises(FileNotFoundError, match=f"`BERTBOOK_DATA` {message}"):
+        load_dataset("sst2", "dev")
+
+
+@pytest.mark.parametrize("folder", [5, b"/tmp", ["a"], "", "a\0b", True, {}])
+def test_a_folder_that_is_no_path_is_refused(folder, cache):
+    with pytest.raises(ValueError, match="`data_dir` must be the path of a"):
+        load_dataset("sst2", "dev", folder)
 
 
 def test_a_set_that_the_folder_lacks_is_refused_with_its_address(

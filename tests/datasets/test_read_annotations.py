@@ -194,6 +194,36 @@ def test_parts_of_another_type_are_refused(tmp_path):
             questions(tmp_path, values)
 
 
+@pytest.mark.parametrize("said", ["no", "false", 0, 1, None, [], 0.0])
+@pytest.mark.parametrize("answers", [[], [("Tolva", START)]])
+def test_is_impossible_that_is_not_true_or_false_is_refused(
+    said, answers, tmp_path
+):
+    values = squad((CONTEXT, [question("q7", answers, is_impossible=said)]))
+    message = (
+        "question 'q7': `is_impossible` must be true or false. "
+        f"Received: {said!r}."
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        questions(tmp_path, values, unanswerable=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"data":' + "[" * 100_000,
+        '{"data": ' + "9" * 5_000 + "}",
+        json.dumps(squad((CONTEXT, [question()]))).replace(
+            '"question"', '"id": "q2", "question"'
+        ),
+    ],
+    ids=["deep", "long", "twice"],
+)
+def test_json_that_no_value_can_hold_is_refused(text, tmp_path):
+    with pytest.raises(ValueError, match=r"dev\.json is not valid JSON: "):
+        questions(tmp_path, text)
+
+
 def test_files_without_json_or_questions_are_refused(tmp_path):
     with pytest.raises(
         ValueError, match=r"dev\.json is not valid JSON.*line 2"

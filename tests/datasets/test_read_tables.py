@@ -147,7 +147,12 @@ def test_the_line_is_counted_from_the_first_of_the_file(tmp_path):
         (NAMES, "Entailment", "a label must be one of entailment,"),
         (None, "5.1", "a score must be from 0 to 5"),
         (None, "-0.1", "a score must be from 0 to 5"),
-        (None, "nan", "a score must be from 0 to 5"),
+        *(
+            (None, value, "a score must be from 0 to 5")
+            for value in ("nan", "inf", "0_1", "1e0", "+1", "1.", ".5", "٣", "")
+        ),
+        (2, "٠", "a label must be one of 0 to 1"),
+        (2, "01", "a label must be one of 0 to 1"),
         (None, "high", "a score must be from 0 to 5"),
     ],
 )
@@ -171,6 +176,16 @@ def test_a_missing_column_is_refused(tmp_path):
     content = rows(("sentence1", "label"), ("a", "1"))
     with pytest.raises(ValueError, match="`sentence2` or `#2 String`"):
         table(tmp_path, content, TWO)
+
+
+@pytest.mark.parametrize("twice", HEADER)
+def test_a_column_that_stands_twice_is_refused(twice, tmp_path):
+    content = rows((*HEADER, f" {twice}"), ("a", "1", "1"))
+    message = f"have one column `{twice}`. Received: 2 of that name."
+    with pytest.raises(ValueError, match=message):
+        table(tmp_path, content)
+    unread = rows((*HEADER, "x", "x"), ("a", "1", "b", "c"))
+    assert table(tmp_path, unread) == {"text": ["a"], "label": [1]}
 
 
 @pytest.mark.parametrize("content", [rows(HEADER), rows(HEADER) + "\n\n"])
@@ -293,6 +308,10 @@ def test_any_text_comes_back(tmp_path_factory, lines):
         (
             [COLUMNS, choice(), choice()[:-1]],
             "line 3: there must be 12 columns",
+        ),
+        (
+            [[*COLUMNS, "sent1"], [*choice(), "He ran."]],
+            "must have one column `sent1`",
         ),
         ([COLUMNS, choice(label="4")], "line 2: a label must be one of 0 to 3"),
         ([COLUMNS, choice(sent1="a\nb"), choice(label="")], "line 5: a label"),

@@ -1,17 +1,18 @@
 """What tests of data sets share: files as their publishers write them."""
 
+import bz2
 import gzip
 import lzma
 import zipfile
 
-OPENERS = {".xz": lzma.open, ".gz": gzip.open}
+OPENERS = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
 
 def write(path, content):
     """Writes text or bytes, packed where the name says so."""
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
-    with OPENERS.get(path.suffix, open)(path, "wb") as file:
+    with OPENERS.get(path.suffix.lower(), open)(path, "wb") as file:
         file.write(data)
     return path
 

@@ -315,3 +315,13 @@ def test_bad_columns_for_a_threshold_are_refused():
             best_threshold(scores, levels, has_answer)
     with pytest.raises(ValueError, match="`no_answer` must be finite"):
         best_threshold([1.0], [math.nan], [True])
+    with pytest.raises(ValueError, match="`scores` must be finite"):
+        best_threshold([math.nan], [1.0], [True])
+
+
+@pytest.mark.parametrize("guess", [None, math.nan, 3, ["x"], b"x"])
+def test_a_prediction_that_is_no_text_is_refused(guess):
+    with pytest.raises(
+        ValueError, match=r"`predictions\['q0'\]` must be a str"
+    ):
+        squad([question(0, "x")], {"q0": guess})

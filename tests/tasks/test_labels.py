@@ -119,6 +119,94 @@ def test_labels_of_a_regression_stay_floats():
     assert numbers.tolist() == [[0.5], [2.0], [-1.5]]
 
 
+ROWS = [[0, 1], [1, 0], [1, 1], [0, 0]]
+FLAGS = {
+    "integers": ROWS,
+    "floats": [list(map(float, row)) for row in ROWS],
+    "bools": [list(map(bool, row)) for row in ROWS],
+    "tuples": [tuple(row) for row in ROWS],
+    "NumPy rows": list(np.array(ROWS)),
+    "NumPy bools": list(np.array(ROWS, bool)),
+    "NumPy floats": list(np.array(ROWS, "float32")),
+    "a NumPy table": np.array(ROWS),
+    "bools of NumPy": [[np.bool_(x) for x in row] for row in ROWS],
+}
+
+
+@pytest.mark.parametrize("form", FLAGS)
+@pytest.mark.parametrize("names", [None, {0: "a", 1: "b"}])
+def test_rows_of_zeros_and_ones_are_what_they_say(form, names):
+    rows = number_labels(FLAGS[form], 2, SEVERAL_LABELS, names)
+    assert rows.dtype == np.float32
+    assert rows.tolist() == ROWS
+    wide = [[*row, 1] for row in FLAGS[form]]
+    expected = [[*row, 1] for row in ROWS]
+    assert number_labels(wide, 3, SEVERAL_LABELS, None).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("column", "count", "expected"),
+    [
+        ([[1, 0]], 2, [[1, 0]]),  # nobody lists numbers in this order
+        ([[0, 1], [1]], 2, [[1, 1], [0, 1]]),  # not K values in every row
+        ([[0, 1], []], 2, [[1, 1], [0, 0]]),
+        ([{0, 1}, {0, 1}], 2, [[1, 1], [1, 1]]),  # a set has no order
+        ([[0, 2], [1, 0]], 3, [[1, 0, 1], [1, 1, 0]]),
+        ([[0.0, 1.0]] * 2, 2, [[0, 1]] * 2),
+        ([[False, True]] * 2, 2, [[0, 1]] * 2),
+        ([[0], [1]], 1, [[0], [1]]),
+        ([[0, 1, 0]], 3, [[0, 1, 0]]),
+        ([[], []], 2, [[0, 0], [0, 0]]),
+        ([np.array(["a"]), ["b", "a"]], 2, [[1, 0], [1, 1]]),
+    ],
+)
+def test_lists_are_told_from_rows_of_zeros_and_ones(column, count, expected):
+    names = {0: "a", 1: "b", 2: "c"}
+    names = {i: name for i, name in names.items() if i < count}
+    rows = number_labels(column, count, SEVERAL_LABELS, names)
+    assert rows.tolist() == expected
+
+
+@pytest.mark.parametrize(("row", "count"), [([0, 1], 2), ([0], 1)])
+def test_rows_that_may_be_numbers_or_zeros_and_ones_are_refused(row, count):
+    message = r"`label` must tell numbers .* every row is \[0.* Received: 3 r"
+    with pytest.raises(ValueError, match=message):
+        number_labels([row] * 3, count, SEVERAL_LABELS, None)
+
+
+@pytest.mark.parametrize(
+    ("column", "num_labels", "names"),
+    [
+        ([5, 1, 3, 4, 2], 5, ["1", "2", "3", "4", "5"]),
+        ([10, 2], 2, ["2", "10"]),
+        ([-1, 1], 2, ["-1", "1"]),
+        ([np.int64(7), 0], 2, ["0", "7"]),
+        ([0, 1, 1], 2, None),
+        ([1, 3], 4, None),
+        ([0, 5], None, None),
+        ([1.0, 5.0], 5, None),
+        ([True, False], 1, None),
+        ([[7], [9]], 2, None),
+        (["10", "9", "-1"], 3, ["-1", "9", "10"]),
+        (["007", "10", "9"], 3, ["007", "10", "9"]),
+    ],
+)
+def test_integers_that_number_no_label_are_names(column, num_labels, names):
+    """Stars from 1 to 5 are five labels; 0 to K - 1 are their numbers."""
+    assert names_of(column, num_labels) == names
+
+
+def test_integers_are_found_by_name_where_names_are_integers():
+    names = {0: "1", 1: "2", 2: "10"}
+    column = [10, 1, "2", np.int64(2)]
+    assert number_labels(column, 3, ONE_LABEL, names).tolist() == [2, 0, 1, 1]
+    with pytest.raises(
+        ValueError, match=r"`label\[0\]` must be one of 1, 2, 10"
+    ):
+        number_labels([0], 3, ONE_LABEL, names)
+    assert number_labels([1], 2, ONE_LABEL, {0: "1", 1: "b"}).tolist() == [1]
+
+
 # Property.
 
 
@@ -198,6 +286,23 @@ def test_a_row_of_tags_that_is_no_list_is_refused(tags):
         (math.inf, REGRESSION, None, r"`label\[1\]` must be a finite .*inf"),
         ("1.5", REGRESSION, None, r"`label\[1\]` must be a finite .*'1.5'"),
         (None, REGRESSION, None, r"`label\[1\]` must be a finite .*None"),
+        (True, REGRESSION, None, r"`label\[1\]` must be a finite .*True"),
+        (10**400, REGRESSION, None, r"`label\[1\]` must be a finite "),
+        (1e300, REGRESSION, None, r"`label\[1\]` must be a finite .*1e\+300"),
+        (1.0, ONE_LABEL, None, r"`label\[1\]` .* write classes as integers"),
+        ([0, 1, 0], ONE_LABEL, None, r"`label\[1\]` .*multi_label_classif"),
+        (np.eye(3)[1], ONE_LABEL, None, r"`label\[1\]` .* give its number"),
+        ([0.0, 1.0], SEVERAL_LABELS, None, r"`label\[1\]` .* as rows of K"),
+        (
+            [0.3, 1.0, 0],
+            SEVERAL_LABELS,
+            None,
+            r"`label\[1\]` .*rows of K .*0.3",
+        ),
+        ([True, False], SEVERAL_LABELS, None, r"`label\[1\]` .* rows of K"),
+        ([0, 1, None], SEVERAL_LABELS, None, r"`label\[1\]` .*Received: None"),
+        ([0, math.nan], SEVERAL_LABELS, None, r"`label\[1\]` .*nan"),
+        (np.eye(3), SEVERAL_LABELS, None, r"`label\[1\]` must be a list"),
     ],
 )
 def test_bad_labels_are_named_with_their_row(label, problem, names, message):

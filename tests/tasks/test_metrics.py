@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 from collections import Counter
 
 import numpy as np
@@ -14,7 +13,6 @@ from bertbook.tasks.metrics import (
     accuracy,
     entity_f1,
     f1,
-    has_sklearn,
     matthews,
     pearson,
     several_labels,
@@ -145,6 +143,59 @@ def test_labels_as_scikit_learn(pair):
     if len({*labels, *guesses}) > 1:
         expected = peer.matthews_corrcoef(*pair)
         assert matthews(*pair) == pytest.approx(expected)
+
+
+@random_tests
+@given(st.integers(1, 9), st.integers(1, 60), st.integers(0, 2**32 - 1))
+def test_any_number_of_classes_as_scikit_learn(classes, rows, seed):
+    """Classes that are rare, or in one column alone, and large numbers."""
+    peer = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-(2**40), 2**40, classes)
+    pair = values[rng.integers(0, classes, (2, rows))]
+    expected = peer.f1_score(*pair, average="macro", zero_division=0)
+    assert f1(*pair, average="macro") == pytest.approx(expected, abs=1e-12)
+    if len(np.unique(pair)) > 1:
+        expected = peer.matthews_corrcoef(*pair)
+        assert matthews(*pair) == pytest.approx(expected, abs=1e-12)
+
+
+def test_nothing_predicted_and_nothing_expected_as_scikit_learn():
+    peer = pytest.importorskip("sklearn.metrics")
+    for pair in (
+        ([1, 1, 0], [0, 0, 0]),
+        ([0, 0, 0], [1, 0, 1]),
+        ([0, 0], [0, 0]),
+        ([1], [1]),
+        ([1], [0]),
+        ([0, 1, 2], [1, 2, 0]),
+        ([2, 2], [3, 3]),
+    ):
+        expected = peer.f1_score(*pair, average="macro", zero_division=0)
+        assert f1(*pair, average="macro") == pytest.approx(expected), pair
+        expected = peer.f1_score(
+            *pair, labels=[1], average=None, zero_division=0
+        )
+        assert f1(*pair) == pytest.approx(expected[0]), pair
+        if len({*pair[0], *pair[1]}) > 1:  # else the peer warns
+            expected = peer.matthews_corrcoef(*pair)
+            assert matthews(*pair) == pytest.approx(expected), pair
+
+
+def test_matthews_of_many_rows_does_not_overflow():
+    """The product of four counts of 100,000 rows exceeds 64 bits."""
+    labels = np.repeat([0, 1], 100_000)
+    guesses = np.roll(labels, 25_000)
+    assert matthews(labels, guesses) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-9, 1.0, 1e9, 1e300])
+@pytest.mark.parametrize("metric", [pearson, spearman])
+def test_the_scale_of_numbers_changes_no_correlation(metric, scale):
+    x, y = [1.0, 2.0, 4.0, 5.0, 5.0], [1.0, 3.0, 2.0, 5.0, 5.0]
+    scaled = [value * scale for value in x]
+    assert metric(scaled, y) == pytest.approx(metric(x, y))
+    assert metric(x, scaled) == pytest.approx(1.0)
 
 
 def test_correlations_as_scipy():
@@ -286,6 +337,64 @@ def test_bad_options_of_f1_and_correlations_are_refused():
                 metric(bad, bad)
 
 
+@pytest.mark.parametrize("metric", [accuracy, f1, matthews, pearson, spearman])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [0, math.nan],
+        [math.inf, 1],
+        np.array([0.0, -np.inf]),
+        np.array([0, np.nan], "float32"),
+        np.array([0, np.nan], object),
+        ["a", math.nan],
+        ["a", None],
+        ["a", 1],
+        [None, None],
+        [0, None],
+        [[0], [1, 2]],
+        [0, {}],
+        [b"a", b"b"],
+        [1j, 1],
+    ],
+    ids=str,
+)
+def test_no_metric_measures_what_is_no_number_and_no_string(metric, wrong):
+    good = ["a", "b"] if isinstance(wrong[0], str) else [0, 1]
+    for pair in ((wrong, good), (good, wrong), (wrong, wrong)):
+        with pytest.raises(ValueError, match="Received: ") as caught:
+            metric(*pair)
+        assert "`labels` and `predictions` must" in str(caught.value)
+
+
+@pytest.mark.parametrize("metric", [accuracy, f1, matthews, pearson, spearman])
+@pytest.mark.parametrize("wrong", ["01", b"01", 3, None])
+def test_no_metric_measures_what_is_no_column(metric, wrong):
+    with pytest.raises(ValueError, match="must be lists or arrays"):
+        metric(wrong, wrong)
+
+
+def test_correlations_of_strings_are_refused():
+    for metric in (pearson, spearman):
+        with pytest.raises(ValueError, match="two finite numbers or more"):
+            metric(["a", "b"], ["a", "b"])
+
+
+@pytest.mark.parametrize("wrong", [math.nan, 2, -1, 0.5, math.inf])
+def test_several_labels_that_are_not_zero_or_one_are_refused(wrong):
+    good, bad = np.zeros((2, 3)), np.zeros((2, 3))
+    bad[1, 2] = wrong
+    with pytest.raises(ValueError, match="`labels` must hold 0 and 1"):
+        several_labels(bad, good)
+    with pytest.raises(ValueError, match="`predictions` must hold 0 and 1"):
+        several_labels(good, bad)
+
+
+@pytest.mark.parametrize("pair", [("O", ["O"]), (["O"], "O")])
+def test_a_sentence_that_is_no_list_is_refused(pair):
+    with pytest.raises(ValueError, match="must hold lists of tags"):
+        entity_f1([pair[0]], [pair[1]])
+
+
 def test_sentences_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="the same sentences.* 1 and 0"):
         entity_f1([["O"]], [])
@@ -296,18 +405,3 @@ def test_sentences_that_do_not_fit_are_refused():
         entity_f1([["O"], ["O", "O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match=r"`tags\[0\]` must be O.* 'PER'"):
         entity_f1([["PER"]], [["O"]])
-
-
-def test_a_missing_extra_is_named(monkeypatch):
-    assert has_sklearn()
-    for missing, metric in (
-        ("sklearn", f1),
-        ("sklearn", matthews),
-        ("scipy", pearson),
-        ("scipy", spearman),
-    ):
-        monkeypatch.setitem(sys.modules, missing, None)
-        with pytest.raises(ImportError, match=r"pip install bertbook\[metrics"):
-            metric([0, 1, 1], [0, 1, 0])
-    assert not has_sklearn()
-    assert accuracy([0, 1], [0, 1]) == 1.0

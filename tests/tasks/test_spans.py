@@ -417,3 +417,22 @@ def test_every_answer_at_borders_is_recovered(
     assert counts["recovered"] == counts["at borders"]
     assert counts["at borders"] > 0.98 * counts["answers"]
     assert scores["f1"] > 0.98
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_score_of_no_answer_that_is_no_number_is_refused(wrong, at):
+    logits = np.zeros((2, 1, 3))
+    logits[at, 0, 0] = wrong
+    with pytest.raises(ValueError, match=r"must be finite at \[CLS\]"):
+        no_answer_score(*logits)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, None, "0", True])
+def test_a_threshold_that_is_no_number_is_refused(wrong):
+    answers = [Answer("a", 0, 1, 2.0)]
+    with pytest.raises(ValueError, match="`threshold` must be a number"):
+        choose_answer(answers, 1.0, wrong)
+    if wrong is not None:  # which says that each question has an answer
+        with pytest.raises(ValueError, match="`no_answer` must be a number"):
+            choose_answer(answers, wrong)

@@ -16,13 +16,15 @@ from bertbook.tasks.tags import (
     STRATEGIES,
     cut_words,
     decode_tags,
+    fit_tags,
     label_words,
+    name_tags,
     speaking_tokens,
     window_words,
     word_scores,
     words_to_pieces,
 )
-from bertbook.text.bio import find_entities
+from bertbook.text.bio import find_entities, repair_bio
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.helpers import texts
@@ -383,3 +385,43 @@ def test_real_tags_make_the_round_trip(case, name, strategy, shared_data):
         if strategy != "all":
             assert counts["counted"] == counts["words"]
     assert counts["beyond 128"] >= len(chains) - 1
+
+
+# The scheme of a model.
+
+BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+sentences = st.lists(st.sampled_from(BIO), max_size=9)
+
+
+@random_tests
+@given(sentences)
+def test_the_older_scheme_marks_the_same_entities(sentence):
+    """B- stays where an entity touches another of its type, else I-."""
+    older = fit_tags(sentence, known={"O", "I-PER", "I-LOC", "B-LOC"})
+    assert find_entities(older) == find_entities(sentence)
+    entities = find_entities(sentence)
+    for place, tag in enumerate(older):
+        touches = any(
+            one.stop == place == other.start and one.type == other.type
+            for one, other in itertools.pairwise(entities)
+        )
+        assert tag.startswith("B-") == touches
+    assert fit_tags(older, known=BIO) == repair_bio(sentence)
+
+
+@random_tests
+@given(sentences)
+def test_a_model_of_bio_gets_repaired_tags(sentence):
+    assert fit_tags(sentence, known=BIO) == repair_bio(sentence)
+    assert fit_tags(sentence, known=()) == repair_bio(sentence)
+
+
+def test_integers_need_names():
+    assert name_tags([[0, 1], ["O"], []], {0: "O", 1: "B-X"}) == [
+        ["O", "B-X"], ["O"], []
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match=r"`tags\[1\]` .* \[0, 0\).*: 7"):
+        name_tags([["O"], [7]], {})
+    for wrong in ("O", None, 3):
+        with pytest.raises(ValueError, match=r"`tags\[0\]` must be a list of"):
+            name_tags([wrong], {0: "O"})

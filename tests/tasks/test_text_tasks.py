@@ -1,6 +1,7 @@
 """Tasks about whole texts: rows, what is learned, predictions, bad input."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -111,11 +112,15 @@ def test_scores_of_one_label(num_labels, mean):
     }
 
 
-def test_without_scikit_learn_the_accuracy_is_left(monkeypatch):
-    task, logits, labels, guesses = one_label(2)
-    monkeypatch.setattr(metrics, "has_sklearn", lambda: False)
-    expected = {"accuracy": metrics.accuracy(labels, guesses)}
-    assert task.score(list(logits)) == expected
+@pytest.mark.parametrize("name", ["sklearn", "scipy"])
+def test_scores_need_no_extra(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, None)
+    task, logits, _, _ = one_label(3)
+    assert set(task.score(list(logits))) == {"accuracy", "f1", "matthews"}
+    data = {"text": TEXTS[:3], "label": [1.0, 2.0, 4.0]}
+    task = task_of(data, num_labels=1, problem=REGRESSION)
+    found = task.score([np.array([value]) for value in (2.0, 3.0, 5.0)])
+    assert found["spearman"] == pytest.approx(1.0)
 
 
 def test_scores_of_several_labels_and_of_numbers():

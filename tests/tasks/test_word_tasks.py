@@ -256,6 +256,65 @@ def test_windows_are_as_long_as_the_model_allows_and_no_longer_than_384():
     assert [longest(limit) for limit in (17, 384, 512)] == [17, 384, 384]
 
 
+ANSWERS = [[{"text": "c d", "answer_start": 2}], []]
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_answers_as_columns_are_those_of_a_list(kind):
+    """The form of huggingface/datasets, also of its NumPy format."""
+    columns = [
+        {
+            name: kind([answer[name] for answer in answers])
+            for name in ("text", "answer_start")
+        }
+        for answers in ANSWERS
+    ]
+    data = {"question": QUESTIONS, "context": CONTEXTS}
+    tasks = [
+        Questions(stand_in(), data | {"answers": answers}, SHORT)
+        for answers in (ANSWERS, columns)
+    ]
+    for task in tasks:
+        task.learn()
+    for name, spans in tasks[0].rows.targets.items():
+        assert tasks[1].rows.targets[name].tolist() == spans.tolist()
+    assert tasks[1].version() == 2
+    assert tasks[0].blank_score() == tasks[1].blank_score()
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_integers_are_the_tags_that_the_model_names(kind):
+    numbers = [kind([NAMES.index(tag) for tag in row]) for row in TAGS]
+    named, numbered = tags(), tags(labels=numbers)
+    for task in (named, numbered):
+        task.learn()
+    for one, other in zip(
+        named.rows.targets[""], numbered.rows.targets[""], strict=True
+    ):
+        assert one.tolist() == other.tolist()
+    outputs = tag_logits(named)
+    assert numbered.score(outputs) == named.score(outputs)
+
+
+def test_a_model_of_the_older_tags_learns_them():
+    older = {0: "B-LOC", 1: "I-LOC", 2: "I-PER", 3: "O"}
+    words = [["a", "b", "c", "d", "e"]]
+    learned = []
+    for labels in (
+        ["I-PER", "I-PER", "I-LOC", "I-LOC", "O"],
+        ["B-PER", "I-PER", "B-LOC", "I-LOC", "O"],
+    ):
+        task = Tags(
+            stand_in(names=[older[i] for i in range(4)]),
+            {"tokens": words, "tags": [labels]},
+            SHORT,
+        )
+        task.learn()
+        (row,) = task.rows.targets[""]
+        learned.append(row[1:6].tolist())
+    assert learned == [[2, 2, 1, 1, 3]] * 2
+
+
 # Error.
 
 
@@ -273,9 +332,19 @@ def test_windows_are_as_long_as_the_model_allows_and_no_longer_than_384():
         ),
         ({"question": ["a"]}, "one length.*'question': 1, 'context': 2"),
         ({"question": "ab"}, "`question` must be a list .*: str"),
-        (
-            {"answers": [[], {"text": ["a"], "answer_start": [0]}]},
-            "Row 1: `answers` must be a list of dicts",
+        *(
+            ({"answers": [[], wrong]}, "Row 1: `answers` must be a list of di")
+            for wrong in (
+                {"text": ["a"], "answer_start": []},
+                {"text": ["a"]},
+                {"text": [3], "answer_start": [0]},
+                {"text": ["a"], "answer_start": ["0"]},
+                {"text": ["a"], "answer_start": [0.0]},
+                {"text": "a", "answer_start": 0},
+                [{"text": "a", "answer_start": True}],
+                {},
+                "a",
+            )
         ),
         ({"answers": [[], ["a"]]}, "Row 1: `answers` must be a list of dicts"),
         ({"answers": [[], None]}, "Row 1: `answers` must be a list of dicts"),
@@ -335,6 +404,14 @@ def test_bad_words_are_refused(words, labels, message):
         ([["O"], "OO"], r"`tags\[1\]` must be a list of tags"),
         ([["O"], ["O", "PER"]], r"Row 1: `tags\[1\]` must be O, B-TYPE.*'PER'"),
         ([["O"], ["O", 3]], r"Row 1: `tags\[1\]` must be O, B-TYPE or .*: 3"),
+        ([["O"], [4, 5]], r"`tags\[1\]` must hold numbers in \[0, 5\).*: 5"),
+        ([["O"], [4, -1]], r"`tags\[1\]` must hold numbers .*: -1"),
+        ([[4], [4, True]], r"Row 1: `tags\[0\]` must be O, B-TYPE or"),
+        ([[4.0], ["O", "O"]], r"Row 0: `tags\[0\]` must be O, B-TYPE or"),
+        ([["O"], ["O", "S-PER"]], r"`tags\[1\]` .* IOBES and BILOU .*'S-PER'"),
+        ([["O"], ["O", "U-PER"]], "write S- and U- as B-, the others as I-"),
+        ([["O"], ["B-PER", "L-PER"]], "IOBES and BILOU are not read"),
+        ([["O"], ["O", "NNP"]], r"`tags\[1\]` must be O, B-TYPE .*: 'NNP'"),
     ],
 )
 def test_bad_tags_are_refused(labels, message):

@@ -1,0 +1,240 @@
+"""Values of own tables: texts, lists, weights, and columns of labels.
+
+A value of CSV is a text; one of JSON or Parquet has a type. What is missing or
+of another type is an error that names the place and the column.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bertbook.checks import as_number, check_text, is_integer
+from bertbook.files import parse_json
+
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+CODE = re.compile(r"0[0-9]+")  # such as 007, whose zeros belong to it
+DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+# What a column of labels may hold together, and what it is then read as.
+TOGETHER = {
+    frozenset({"integer"}): int,
+    frozenset({"truth"}): int,
+    frozenset({"decimal"}): float,
+    frozenset({"integer", "decimal"}): float,
+    frozenset({"word"}): str,
+    frozenset({"code"}): str,
+    frozenset({"code", "integer"}): str,
+    frozenset({"code", "word"}): str,
+    frozenset({"list"}): list,
+}
+
+
+def text_of(place: str, column: str, value: Any, exact: bool) -> str:
+    """Returns a text; one that is not exact without the spaces around it.
+
+    Args:
+        place: The file and the line, for messages.
+        column: The name of the column.
+        value: What the table holds.
+        exact: Whether each character counts, as in a context of answers.
+
+    Raises:
+        ValueError: It is no text, or has nothing but spaces.
+    """
+    if not isinstance(value, str):
+        raise ValueError(
+            f"{place}: `{column}` must be a text. Received: {shown(value)}."
+        )
+    try:
+        check_text(value, column)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+    if not value.strip():
+        raise ValueError(
+            f"{place}: `{column}` must hold a text. Received: {value!r}."
+        )
+    return value if exact else value.strip()
+
+
+def list_of(place: str, column: str, value: Any, typed: bool) -> list[Any]:
+    """Returns a list; in a table without types it is written as JSON.
+
+    Args:
+        place: As in `text_of`; `column` and `value` alike.
+        column: The name of the column.
+        value: What the table holds.
+        typed: Whether values have types.
+
+    Raises:
+        ValueError: It is no list, or an empty one.
+    """
+    if not typed:
+        value = parse_json(value, f"{place}, `{column}`")
+    if not isinstance(value, list) or not value:
+        raise ValueError(
+            f"{place}: `{column}` must be a list of one value or more. "
+            f"Received: {shown(value)}."
+        )
+    return value
+
+
+def weight_of(place: str, value: Any, typed: bool) -> float:
+    """Returns a weight.
+
+    Raises:
+        ValueError: It is no finite number, or below 0.
+    """
+    number = as_number(value)
+    if not typed and DECIMAL.fullmatch(value.strip()):
+        number = float(value)
+    if not 0 <= number < float("inf"):
+        raise ValueError(
+            f"{place}: `weight` must be a finite number, 0 or above. "
+            f"Received: {shown(value)}."
+        )
+    return number
+
+
+def read_labels(
+    file: Any, places: Sequence[str], values: Sequence[Any], typed: bool
+) -> list[Any]:
+    """Returns a column of labels: integers, scores, names, or lists of labels.
+
+    All of a column have one type. Truth values are 0 and 1. Spaces around a
+    name are left out.
+
+    Args:
+        file: The file, for messages.
+        places: The line of each value.
+        values: What the table holds.
+        typed: Whether values have types; else lists are written as JSON.
+
+    Raises:
+        ValueError: A label is missing, or two are of different types.
+    """
+    if not typed and all(value.strip().startswith("[") for value in values):
+        typed, values = (
+            True,
+            [
+                parse_json(value, f"{file}, {place}, `label`")
+                for place, value in zip(places, values, strict=True)
+            ],
+        )
+    values = [x.strip() if isinstance(x, str) else x for x in values]
+    first: dict[str, int] = {}
+    for row, (place, value) in enumerate(zip(places, values, strict=True)):
+        kind = _kind(f"{file}, {place}", value, typed)
+        first.setdefault(kind, row)
+    if "comma" in first and first.keys() <= {"comma", "integer"}:
+        row = first["comma"]
+        raise ValueError(
+            f"{file}, {places[row]}: `label` must have a decimal point, as in "
+            f"3.5, where it is a score. Received: {values[row]!r}."
+        )
+    kinds = frozenset("word" if kind == "comma" else kind for kind in first)
+    if kinds not in TOGETHER:
+        rows = sorted(first.values())[:2]
+        raise ValueError(
+            f"{file}: `label` must be all integers, all scores, all names or "
+            "all lists; a missing label has no word of its own. Received: "
+            + " and ".join(f"{shown(values[r])} in {places[r]}" for r in rows)
+            + "."
+        )
+    change = TOGETHER[kinds]
+    return [change(value) for value in values]
+
+
+def _kind(place: str, value: Any, typed: bool) -> str:
+    """Returns what a label is; refuses a missing one."""
+    missing = value is None or value == "" or _is_nan(value)
+    if missing:
+        raise ValueError(
+            f"{place}: `label` must not be missing. Received: {shown(value)}."
+        )
+    if isinstance(value, str):
+        return "word" if typed else _kind_of_text(value)
+    if isinstance(value, list):
+        _check_list(place, value)
+        return "list"
+    if isinstance(value, bool | np.bool_):
+        return "truth"
+    if is_integer(value):
+        return "integer"
+    if abs(as_number(value)) < float("inf"):  # not NaN either
+        return "decimal"
+    raise ValueError(
+        f"{place}: `label` must be a name, a finite number or a list of "
+        f"labels. Received: {shown(value)}."
+    )
+
+
+def _kind_of_text(value: str) -> str:
+    """Returns what a label is that is written as text."""
+    for kind, form in (("integer", INTEGER), ("code", CODE), ("comma", COMMA)):
+        if form.fullmatch(value):
+            return kind
+    if value.startswith("[") and _is_json(value):
+        return "list"
+    number = DECIMAL.fullmatch(value) and set(value) & set(".eE")
+    return "decimal" if number and abs(float(value)) < 1e38 else "word"
+
+
+def _is_json(value: str) -> bool:
+    """Returns whether a text is JSON."""
+    try:
+        parse_json(value, "")
+    except ValueError:
+        return False
+    return True
+
+
+def _check_list(place: str, labels: list[Any]) -> None:
+    """Refuses a list that holds anything but names or anything but numbers."""
+    names = [isinstance(label, str) and bool(label) for label in labels]
+    numbers = [as_number(label) == as_number(label) for label in labels]
+    truths = [isinstance(label, bool) for label in labels]
+    if not any(map(all, (names, numbers, truths))):
+        raise ValueError(
+            f"{place}: `label` must be a list of names, of integers, or of "
+            f"zeros and ones. Received: {shown(labels)}."
+        )
+
+
+def names_that_hold(
+    file: Any, places: Sequence[str], columns: Mapping[str, Sequence[Any]]
+) -> list[list[str]]:
+    """Returns for each row the names of the columns that hold 1.
+
+    Args:
+        file: The file, for messages.
+        places: The line of each row.
+        columns: For each label its column of zeros and ones.
+
+    Raises:
+        ValueError: A value is neither 0 nor 1.
+    """
+    held: list[list[str]] = [[] for _ in places]
+    for name, column in columns.items():
+        for labels, place, value in zip(held, places, column, strict=True):
+            flag = value.strip().lower() if isinstance(value, str) else value
+            if flag not in (0, 1, "0", "1", "true", "false"):
+                raise ValueError(
+                    f"{file}, {place}: `{name}` must be 0 or 1, as one of "
+                    f"several columns of labels. Received: {shown(value)}."
+                )
+            if flag in (1, "1", "true"):
+                labels.append(name)
+    return held
+
+
+def _is_nan(value: Any) -> bool:
+    """Returns whether a value is the number that is none."""
+    return isinstance(value, float) and value != value
+
+
+def shown(value: Any) -> str:
+    """Returns a value for a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

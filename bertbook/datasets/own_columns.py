@@ -1,0 +1,377 @@
+"""Columns of own tables: which is which, and their values row by row.
+
+Columns are found by the names that the package gives them, and a few others
+about which there is no doubt; capitals do not count. The name of any other is
+given. Numbers in a table without types, such as CSV, are read as a whole
+column: all integers are integers, others all scores; "007" is no number, so
+that a column with such a value stays text. "NA", "null" and "None" are texts
+like others.
+"""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bertbook.checks import is_integer
+from bertbook.datasets.cells import (
+    list_of,
+    names_that_hold,
+    read_labels,
+    shown,
+    text_of,
+    weight_of,
+)
+from bertbook.datasets.file_formats import Table
+from bertbook.datasets.readers import list_answers
+from bertbook.files import Columns, DataFile, parse_json
+from bertbook.text.bio import split_tag
+
+# Our columns, and what files may call them, in small letters.
+NAMES = {
+    "id": ("id",),
+    "text": ("text", "sentence"),
+    "text_pair": ("text_pair",),
+    "choices": ("choices",),
+    "label": ("label", "labels"),
+    "weight": ("weight",),
+    "tokens": ("tokens",),
+    "tags": ("tags", "ner_tags"),
+    "question": ("question",),
+    "context": ("context",),
+    "answers": ("answers",),
+    "source": ("source",),
+    "target": ("target",),
+}
+PAIRS = (("sentence1", "sentence2"), ("premise", "hypothesis"))
+# What each task needs, what it may have, and which of these is to be learned.
+KINDS = {
+    ("text",): ("text_pair", "choices", "label"),
+    ("tokens",): ("tags",),
+    ("question", "context"): ("answers",),
+    ("source", "target"): (),
+}
+COMMON = ("id", "weight")
+ROW_NUMBERS = ("", "id", "idx", "index", "unnamed: 0")
+NUMBERED_CHOICE = re.compile(r"choice_?([0-9]+)")
+
+Chosen = dict[str, list[str]]
+
+
+def is_known(name: str) -> bool:
+    """Returns whether a name of a column says which of ours it is."""
+    known = {*sum(NAMES.values(), ()), *sum(PAIRS, ())}
+    return name.strip().lower() in known
+
+
+def choose_columns(
+    file: DataFile, names: Sequence[str], asked: Mapping[str, Any]
+) -> Chosen:
+    """Returns which columns of a table are ours.
+
+    Args:
+        file: The file, for messages.
+        names: The names of its columns.
+        asked: For some of ours, what the file calls them: None where it is
+            not told, "" where there is none, and a list for a label that is
+            several columns of zeros and ones.
+
+    Returns:
+        For each of ours that is there the names of its columns: one, or more
+        of `choices` and of `label`.
+
+    Raises:
+        ValueError: A name is not there or stands twice, two columns may be one
+            of ours, none is known, or what is to be learned is not told.
+    """
+    _check_names(file, names)
+    told = {
+        ours: theirs for ours, theirs in asked.items() if theirs is not None
+    }
+    chosen = {
+        ours: _told_columns(file, names, ours, theirs)
+        for ours, theirs in told.items()
+        if theirs != ""
+    }
+    used = {name for theirs in chosen.values() for name in theirs}
+    free = [name for name in names if name not in used]
+    for ours, theirs in _found_columns(file, free, told).items():
+        chosen.setdefault(ours, theirs)
+    kinds = [needed for needed in KINDS if chosen.keys() >= set(needed)]
+    ours_of_kinds = {*COMMON, *(x for k in kinds for x in (*k, *KINDS[k]))}
+    lost = [f"{ours}_column" for ours in told if ours not in ours_of_kinds]
+    if not kinds or any(told[name.removesuffix("_column")] for name in lost):
+        raise _unknown_layout(file, names, lost)
+    chosen = {x: chosen[x] for x in NAMES if x in chosen and x in ours_of_kinds}
+    _check_learned(file, names, chosen, told, kinds)
+    return chosen
+
+
+def _check_names(file: DataFile, names: Sequence[str]) -> None:
+    """Refuses names that stand twice."""
+    twice = [name for name, n in Counter(names).items() if n > 1 and name]
+    if twice:
+        raise ValueError(
+            f"{file} must have one column `{twice[0]}`. Received: "
+            f"{names.count(twice[0])} of that name."
+        )
+
+
+def _told_columns(
+    file: DataFile, names: Sequence[str], ours: str, theirs: Any
+) -> list[str]:
+    """Returns the names that were told, each of a column that is there."""
+    several = ours == "label" and isinstance(theirs, list | tuple)
+    listed = list(theirs) if several else [theirs]
+    if several and not 2 <= len(set(map(str, listed))) == len(listed):
+        raise ValueError(
+            f"`{ours}_column` must be a name, or name two columns or more, "
+            f"each once. Received: {theirs!r}."
+        )
+    for name in listed:
+        if not isinstance(name, str) or name not in names:
+            near = difflib.get_close_matches(str(name), names, n=1)
+            offer = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"`{ours}_column` must be a column of {file}: "
+                f"{', '.join(names)}.{offer} Received: {name!r}."
+            )
+    return listed
+
+
+def _found_columns(
+    file: DataFile, names: Sequence[str], told: Mapping[str, Any]
+) -> Chosen:
+    """Returns the columns that are known by name, but for those told."""
+    found: Chosen = {}
+    options = {ours: [(name,) for name in NAMES[ours]] for ours in NAMES}
+    lower = {name.lower(): name for name in names}
+    for ours in NAMES:
+        if ours in told:
+            continue
+        fitting = [name for name in names if (name.lower(),) in options[ours]]
+        if len(fitting) > 1:
+            raise _ambiguous(file, ours, fitting)
+        if fitting:
+            found[ours] = fitting
+    if not {"text", "text_pair"} & told.keys():
+        for pair in PAIRS:
+            if lower.keys() >= set(pair):
+                both = [lower[name] for name in pair]
+                if {"text", "text_pair"} & found.keys():
+                    raise _ambiguous(file, "text", [*found["text"], *both])
+                found["text"], found["text_pair"] = [both[0]], [both[1]]
+    numbered = [n for n in names if NUMBERED_CHOICE.fullmatch(n.lower())]
+    if numbered and not {"choices"} & {*told, *found}:
+        found["choices"] = _numbered_choices(file, numbered)
+    return found
+
+
+def _numbered_choices(file: DataFile, names: list[str]) -> list[str]:
+    """Returns the columns choice0, choice1 and so on, in order."""
+    by_number = {int(re.sub(r"[^0-9]", "", name)): name for name in names}
+    if sorted(by_number) != list(range(len(names))) or len(names) < 2:
+        raise ValueError(
+            f"{file} must have columns choice0, choice1 and so on, without a "
+            "gap: labels are their numbers, from 0. Received: "
+            f"{', '.join(names)}."
+        )
+    return [by_number[number] for number in sorted(by_number)]
+
+
+def _ambiguous(file: DataFile, ours: str, theirs: list[str]) -> ValueError:
+    """Returns the error for two columns that may be one of ours."""
+    return ValueError(
+        f"`{ours}_column` must tell which column of {file} it is. Received: "
+        f"none told, and the columns {', '.join(theirs)}."
+    )
+
+
+def _unknown_layout(
+    file: DataFile, names: Sequence[str], lost: list[str]
+) -> ValueError:
+    """Returns the error for a table of which no task can be read."""
+    told = f" with {', '.join(lost)} told" if lost else ""
+    needed = "; ".join(", ".join(columns) for columns in KINDS)
+    return ValueError(
+        f"{file} must have the columns of a task, {needed}, or they must be "
+        f'told, as in load_dataset("{file.path.name}", '
+        f'text_column="{_example(names, 0)}", '
+        f'label_column="{_example(names, 1)}"). Received: the columns '
+        f"{', '.join(names) or 'none'}{told}."
+    )
+
+
+def _example(names: Sequence[str], place: int) -> str:
+    """Returns the name of a column for an example of a call."""
+    return names[place] if place < len(names) else "NAME"
+
+
+def _check_learned(
+    file: DataFile,
+    names: Sequence[str],
+    chosen: Chosen,
+    told: Mapping[str, Any],
+    kinds: list[tuple[str, ...]],
+) -> None:
+    """Refuses a table that may hold labels under a name that is not told."""
+    learned = [KINDS[kind][-1] for kind in kinds if KINDS[kind]]
+    if len(learned) < len(kinds) or {*chosen, *told} & set(learned):
+        return
+    used = {name for theirs in chosen.values() for name in theirs}
+    others = [
+        name
+        for name in names
+        if name not in used and name.lower() not in ROW_NUMBERS
+    ]
+    if others:
+        word = learned[0]
+        raise ValueError(
+            f"`{word}_column` must tell which column of {file} is to be "
+            f'learned, as in load_dataset("{file.path.name}", '
+            f'{word}_column="{others[0]}"), or be "" where none is. Received: '
+            f"none told, and the columns {', '.join(names)}."
+        )
+
+
+def read_columns(file: DataFile, table: Table, chosen: Chosen) -> Columns:
+    """Returns the rows of a table as our columns.
+
+    Args:
+        file: The file, for messages.
+        table: The table.
+        chosen: What `choose_columns` returned.
+
+    Raises:
+        ValueError: A value is missing or of another type, or a row does not
+            fit together; the file and the line are named. Or there are no
+            rows.
+    """
+    theirs = list(dict.fromkeys(n for names in chosen.values() for n in names))
+    data: Columns = {ours: [] for ours in chosen}
+    places = []
+    for place, values in table.read(theirs):
+        cells = dict(zip(theirs, values, strict=True))
+        row = {
+            ours: _value(
+                f"{file}, {place}", ours, [cells[n] for n in names], table.typed
+            )
+            for ours, names in chosen.items()
+        }
+        _check_row(f"{file}, {place}", row)
+        for ours, value in row.items():
+            data[ours].append(value)
+        places.append(place)
+    if not places:
+        raise ValueError(f"{file} must hold examples. Received: none.")
+    if "label" in chosen:
+        data["label"] = _labels(file, places, data["label"], chosen, table)
+    if "choices" in data and "label" in data:
+        _check_choices(file, places, data)
+    if "question" in data and "id" in data:
+        _check_ids(file, places, data["id"])
+    return data
+
+
+def _value(place: str, ours: str, values: list[Any], typed: bool) -> Any:
+    """Returns one value of a row; labels are left to be read as a column."""
+    first, *others = values
+    if ours == "label":
+        return values if others else first
+    if ours == "weight":
+        return weight_of(place, first, typed)
+    if ours == "id" and is_integer(first):
+        return str(first)
+    if ours == "answers":
+        return _answers(place, first, typed)
+    if ours in ("choices", "tokens", "tags"):
+        listed = values if others else list_of(place, ours, first, typed)
+        if ours == "tags":
+            return [_tag(place, tag) for tag in listed]
+        exact = typed or ours == "tokens"
+        return [text_of(place, ours, text, exact) for text in listed]
+    return text_of(place, ours, first, typed or ours in ("question", "context"))
+
+
+def _tag(place: str, tag: Any) -> str | int:
+    """Returns a tag: BIO, or the number that a model has for it."""
+    if not is_integer(tag):
+        try:
+            split_tag(tag)
+        except ValueError:
+            raise ValueError(
+                f"{place}: a tag must be O, B-TYPE, I-TYPE or the number of a "
+                f"tag. Received: {shown(tag)}."
+            ) from None
+    return tag
+
+
+def _answers(place: str, value: Any, typed: bool) -> list[dict[str, Any]]:
+    """Returns the answers of a question."""
+    if not typed:
+        value = parse_json(value, f"{place}, `answers`")
+    try:
+        return list_answers(value)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _check_row(place: str, row: Mapping[str, Any]) -> None:
+    """Refuses a row whose values do not fit together."""
+    if "tags" in row and len(row["tags"]) != len(row["tokens"]):
+        raise ValueError(
+            f"{place}: `tags` must hold a tag for each of "
+            f"{len(row['tokens'])} tokens. Received: {len(row['tags'])}."
+        )
+    if "choices" in row and len(row["choices"]) < 2:
+        raise ValueError(
+            f"{place}: `choices` must hold two texts or more. Received: "
+            f"{len(row['choices'])}."
+        )
+    for answer in row.get("answers", ()):
+        text, start = answer["text"], answer.get("answer_start")
+        end = start + len(text) if is_integer(start) and start >= 0 else 0
+        if not text or row["context"][start:end] != text:
+            raise ValueError(
+                f"{place}: `answer_start` must point at the answer {text!r} in "
+                f"the context. Received: {start!r}."
+            )
+
+
+def _labels(
+    file: DataFile,
+    places: list[str],
+    values: list[Any],
+    chosen: Chosen,
+    table: Table,
+) -> list[Any]:
+    """Returns the labels of all rows."""
+    if len(chosen["label"]) == 1:
+        return read_labels(file, places, values, table.typed)
+    by_name = zip(chosen["label"], zip(*values, strict=True), strict=True)
+    return names_that_hold(file, places, dict(by_name))
+
+
+def _check_choices(file: DataFile, places: list[str], data: Columns) -> None:
+    """Refuses labels that are not the number of a choice."""
+    for place, choices, label in zip(
+        places, data["choices"], data["label"], strict=True
+    ):
+        if not is_integer(label) or not 0 <= label < len(choices):
+            raise ValueError(
+                f"{file}, {place}: `label` must be the number of a choice, 0 "
+                f"to {len(choices) - 1}. Received: {label!r}."
+            )
+
+
+def _check_ids(file: DataFile, places: list[str], ids: list[str]) -> None:
+    """Refuses questions that share an id."""
+    seen: dict[str, str] = {}
+    for place, name in zip(places, ids, strict=True):
+        if name in seen:
+            raise ValueError(
+                f"{file}, {place}: the `id` of a question must be its own. "
+                f"Received: {name!r}, as in {seen[name]}."
+            )
+        seen[name] = place

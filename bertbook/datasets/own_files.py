@@ -1,0 +1,416 @@
+"""Own files as data sets, and parts of them.
+
+A file comes as a dict of columns, as the known sets do. Nothing is guessed:
+what is unknown, missing, empty or of two kinds is an error that names the file
+and the line.
+"""
+
+import contextlib
+import difflib
+import hashlib
+import os
+import warnings
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bertbook.checks import as_number, is_integer
+from bertbook.datasets.cells import shown
+from bertbook.datasets.file_formats import (
+    open_csv,
+    open_json,
+    open_json_lines,
+    open_parquet,
+    open_tsv,
+)
+from bertbook.datasets.own_columns import (
+    choose_columns,
+    is_known,
+    read_columns,
+)
+from bertbook.datasets.readers import kept_rows, questions_of, read_tags
+from bertbook.files import DAMAGES, Columns, DataFile, parse_json
+
+PACKINGS = (".gz", ".xz", ".bz2", ".zip")
+ENDINGS = (
+    ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".conll", ".txt"
+)  # fmt: skip
+SPLITS = {
+    "train": ("train",),
+    "dev": ("dev", "valid", "validation", "val"),
+    "test": ("test",),
+}
+
+
+def is_own(name: Any) -> bool:
+    """Returns whether a name is a path, not the name of a set.
+
+    A string is one that has a slash in it, ends as a file of data does, or
+    names a file or a folder that is there.
+    """
+    if isinstance(name, os.PathLike):
+        return True
+    if not isinstance(name, str) or not name:
+        return False
+    if {"/", os.sep} & set(name) or name.startswith("~"):
+        return True
+    stem = Path(name[:-4] if name.lower().endswith(".bz2") else name)
+    if stem.suffix.lower() in PACKINGS:
+        stem = Path(stem.stem)
+    return stem.suffix.lower() in ENDINGS or os.path.exists(name)
+
+
+def load_own(
+    name: str | os.PathLike,
+    split: str | None,
+    asked: Mapping[str, Any],
+    dev: float | None = None,
+    seed: int = 0,
+) -> Columns:
+    """Returns the columns of a file, of a part of it, or of one in a folder.
+
+    Args:
+        name: A file or a folder.
+        split: Of a folder the file; of a file with `dev` the part; else None.
+        asked: What the file calls our columns, where it is told.
+        dev: The share of the rows that are for dev.
+        seed: Seed of the draw of these.
+
+    Raises:
+        FileNotFoundError: There is no such file or folder.
+        ValueError: The file is damaged or not of a known form, or its columns
+            or `split` do not fit.
+    """
+    path, drawn = checked_path(name, "name"), dev is not None
+    if path.is_dir():
+        path, drawn = _file_of_split(path, split, drawn)
+    elif not path.is_file():
+        raise FileNotFoundError(
+            f"`name` must be a file or a folder.{_nearest_file(path)} "
+            f"Received: {str(path)!r}."
+        )
+    elif split not in (("train", "dev") if drawn else (None,)):
+        raise ValueError(
+            '`split` of a file must be "train" or "dev" with `dev`, the share '
+            "of the rows for dev, such as 0.1; without `dev` all rows are "
+            f"read. Received: {split!r} and `dev` {dev!r}."
+        )
+    data = read_own(path, asked)
+    if drawn and dev is not None:
+        train, held_out = train_dev_split(data, dev, seed)
+        data = train if split == "train" else held_out
+    if split in (None, "train"):
+        _check_several_labels(path, data)
+    return data
+
+
+def train_dev_split(
+    data: Mapping[str, Sequence[Any]], dev: float = 0.1, seed: int = 0
+) -> tuple[Columns, Columns]:
+    """Draws some rows of a data set for dev; the others are for training.
+
+    Of R rows, R times `dev` are drawn, rounded to the nearest number, half up,
+    at least one for each part: those whose hash is smallest, the SHA-256 of
+    the seed, a colon and the number of the row, such as "0:17". So the same
+    rows are drawn on every machine and with every version. Both parts keep the
+    order of the rows.
+
+    Args:
+        data: A dict of columns, R rows.
+        dev: The share of the rows that are drawn, above 0 and below 1.
+        seed: An integer; another one draws other rows.
+
+    Returns:
+        The rows for training, and those for dev.
+
+    Raises:
+        ValueError: There are fewer than two rows, or an argument is of another
+            kind. A warning names labels that only rows for dev have.
+
+    >>> train, dev = train_dev_split({"text": list("abcde")}, dev=0.4)
+    >>> train["text"], dev["text"]
+    (['a', 'b', 'c'], ['d', 'e'])
+    """
+    columns = _columns_of(data)
+    rows = len(next(iter(columns.values())))
+    if not 0 < as_number(dev) < 1:  # nor NaN
+        raise ValueError(
+            f"`dev` must be above 0 and below 1. Received: {dev!r}."
+        )
+    if not is_integer(seed):
+        raise ValueError(f"`seed` must be an integer. Received: {seed!r}.")
+    if rows < 2:
+        raise ValueError(
+            "`data` must hold two rows or more, one for each part. Received: "
+            f"{rows}."
+        )
+    count = min(max(int(rows * float(dev) + 0.5), 1), rows - 1)
+    drawn = set(sorted(range(rows), key=lambda row: _hash(seed, row))[:count])
+    parts = [
+        kept_rows(columns, ((row in drawn) == is_dev for row in range(rows)))
+        for is_dev in (False, True)
+    ]
+    _tell_new_labels(*parts)
+    return parts[0], parts[1]
+
+
+def _hash(seed: int, row: int) -> bytes:
+    """Returns what decides whether a row is drawn."""
+    return hashlib.sha256(f"{int(seed)}:{row}".encode()).digest()
+
+
+def _columns_of(data: Any) -> dict[str, Any]:
+    """Returns columns of one length."""
+    if not isinstance(data, Mapping) or not data:
+        raise ValueError(
+            "`data` must be a dict of columns, as `load_dataset` returns. "
+            f"Received: {shown(data)}."
+        )
+    for name, column in data.items():
+        if isinstance(column, str) or not hasattr(column, "__len__"):
+            raise ValueError(
+                f"`{name}` must be a list with an entry for each row. "
+                f"Received: {shown(column)}."
+            )
+    lengths = {name: len(column) for name, column in data.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(
+            f"`data` must hold columns of one length. Received: {lengths}."
+        )
+    return dict(data)
+
+
+def _tell_new_labels(train: Columns, dev: Columns) -> None:
+    """Warns of names and integers that only rows for dev have as labels."""
+    for name in ("label", "tags"):
+        known, drawn = (_labels_in(part.get(name, ())) for part in (train, dev))
+        new = sorted(drawn - known, key=str)
+        if new:
+            warnings.warn(
+                f"`{name}`: {', '.join(map(repr, new[:10]))} occur only in "
+                "the rows for dev, and a model cannot learn them. Take another "
+                "`seed`, or fewer rows.",
+                stacklevel=3,
+            )
+
+
+def _labels_in(column: Sequence[Any]) -> set[Any]:
+    """Returns the labels of a column, or of its lists; scores are none."""
+    flat = (
+        label
+        for value in column
+        for label in (value if isinstance(value, list | tuple) else [value])
+    )
+    return {x for x in flat if isinstance(x, str) or is_integer(x)}
+
+
+def _check_several_labels(path: Path, data: Columns) -> None:
+    """Refuses rows to learn from that all have one label."""
+    column = data.get("label", [])
+    if "choices" in data or len(column) < 2:
+        return
+    if isinstance(column[0], str | int) and len(set(column)) == 1:
+        raise ValueError(
+            f"{path}: `label` must have two labels or more, to be learned. A "
+            "file to measure on may have one: as dev in a folder of two files. "
+            f"Received: {column[0]!r} in all of {len(column)} rows."
+        )
+
+
+# Files.
+
+
+def checked_path(value: Any, word: str) -> Path:
+    """Returns a path whose home folder is known; it may not be there.
+
+    Args:
+        value: A string or a path.
+        word: What the argument is called.
+
+    Raises:
+        ValueError: It is neither.
+        FileNotFoundError: The system has no such home, or cannot look there.
+    """
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ValueError(
+            f"`{word}` must be the path of a file or a folder. Received: "
+            f"{shown(value)}."
+        )
+    try:
+        path = Path(text).expanduser()
+        path.is_dir()  # the system may refuse to look, or the length
+    except (RuntimeError, OSError) as error:
+        raise FileNotFoundError(
+            f"`{word}` must be a path that can be opened. Received: "
+            f"{shown(text)}; {str(error)[:80].rstrip('.')}."
+        ) from error
+    return path
+
+
+def _nearest_file(path: Path) -> str:
+    """Returns the question whether a file of a like name was meant."""
+    try:
+        names = sorted(os.listdir(path.parent))
+    except OSError:
+        return f" There is no folder {str(path.parent)!r}."
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _file_of_split(
+    folder: Path, split: str | None, drawn: bool
+) -> tuple[Path, bool]:
+    """Returns the file of a split, and whether a part of it is to be drawn.
+
+    Raises:
+        FileNotFoundError: There is none.
+        ValueError: `split` is unknown, there are two files, or a part is to be
+            drawn where there is a file.
+    """
+    if split is None or split not in list(SPLITS):
+        raise ValueError(
+            f"`split` of a folder must be one of {', '.join(SPLITS)}. "
+            f"Received: {split!r}."
+        )
+    files = {
+        name: _files_named(folder, names) for name, names in SPLITS.items()
+    }
+    for name, paths in files.items():
+        if len(paths) > 1 and name in (split, "train" if drawn else split):
+            raise ValueError(
+                f"{folder} must hold one file for {name!r}. Received: "
+                f"{', '.join(path.name for path in paths)}."
+            )
+    if drawn and split != "test":
+        if files["dev"]:
+            raise ValueError(
+                f"`dev` must be left out where {folder} holds "
+                f"{files['dev'][0].name}. Received: a share."
+            )
+        if files["train"]:
+            return files["train"][0], True
+    if files[split]:
+        return files[split][0], False
+    raise FileNotFoundError(
+        f"{folder} must hold {' or '.join(SPLITS[split])} with one of the "
+        f"endings {', '.join(ENDINGS)}, for `split` {split!r}. Received: "
+        f"{', '.join(sorted(os.listdir(folder))[:20]) or 'no file'}."
+    )
+
+
+def _files_named(folder: Path, names: Sequence[str]) -> list[Path]:
+    """Returns the files of data in a folder that have one of some names."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        plain = path.name.lower()
+        for packing in PACKINGS:
+            plain = plain.removesuffix(packing)
+        stem, ending = os.path.splitext(plain)
+        if stem in names and ending in ENDINGS and path.is_file():
+            found.append(path)
+    return found
+
+
+def _open(path: Path) -> tuple[DataFile, str]:
+    """Returns a file of data and its ending; one in a ZIP archive, if it is.
+
+    Raises:
+        ValueError: The ending is unknown, or an archive holds several files.
+    """
+    file, name = DataFile(path), path
+    if path.suffix.lower() == ".zip":
+        file = DataFile(path, _only_member(path))
+        name = Path(file.member or "")
+    elif path.suffix.lower() in PACKINGS:
+        name = Path(path.stem)
+    ending = name.suffix.lower()
+    if ending not in ENDINGS:
+        raise ValueError(
+            f"{file} must end in one of {', '.join(ENDINGS)}, or so and packed "
+            f"once as {', '.join(PACKINGS)}. Received: {name.name!r}."
+        )
+    return file, ending
+
+
+def _only_member(path: Path) -> str:
+    """Returns the only file of a ZIP archive, beside those that macOS adds."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except DAMAGES as error:
+        raise ValueError(f"{path} is damaged: {error}.") from error
+    files = [
+        name
+        for name in names
+        if not name.endswith("/") and not name.startswith("__MACOSX/")
+    ]
+    if len(files) != 1:
+        raise ValueError(
+            f"{path} must hold one file; unpack it otherwise. Received: "
+            f"{', '.join(files[:10]) or 'none'}."
+        )
+    return files[0]
+
+
+def read_own(path: Path, asked: Mapping[str, Any]) -> Columns:
+    """Returns all rows of a file.
+
+    Args:
+        path: The file.
+        asked: What the file calls our columns, where it is told.
+
+    Raises:
+        ValueError: It is damaged or not of a known form, or its columns or
+            values do not fit.
+    """
+    file, ending = _open(path)
+    if ending in (".conll", ".txt"):
+        _refuse_names(file, asked)
+        return read_tags(file, None, None)
+    if ending == ".json":
+        values, is_lines = _json_of(file)
+        if isinstance(values, dict) and _are_questions(values):
+            _refuse_names(file, asked)
+            return questions_of(file, values, unanswerable=True)
+        table = open_json_lines(file) if is_lines else open_json(file, values)
+    elif ending == ".csv":
+        told = {name for name in asked.values() if isinstance(name, str)}
+        table = open_csv(file, lambda name: name in told or is_known(name))
+    else:
+        opened = {".tsv": open_tsv, ".parquet": open_parquet}
+        table = opened.get(ending, open_json_lines)(file)
+    if not table.names:
+        raise ValueError(f"{file} must hold examples. Received: none.")
+    return read_columns(file, table, choose_columns(file, table.names, asked))
+
+
+def _json_of(file: DataFile) -> tuple[Any, bool]:
+    """Returns what a JSON file holds, and whether it has an object a line."""
+    text = file.text()
+    first, _, rest = text.strip().partition("\n")
+    if rest.strip() and first.startswith("{"):
+        with contextlib.suppress(ValueError):
+            parse_json(first, str(file))
+            return None, True
+    return parse_json(text, str(file)), False
+
+
+def _are_questions(values: dict[str, Any]) -> bool:
+    """Returns whether a JSON object has the layout of SQuAD."""
+    articles = values.get("data")
+    return isinstance(articles, list) and any(
+        isinstance(article, dict) and "paragraphs" in article
+        for article in articles
+    )
+
+
+def _refuse_names(file: DataFile, asked: Mapping[str, Any]) -> None:
+    """Refuses names of columns for a file that has none."""
+    for ours, name in asked.items():
+        if name:
+            raise ValueError(
+                f"`{ours}_column` must be left out: {file} has no names of "
+                f"columns. Received: {name!r}."
+            )

@@ -1,0 +1,72 @@
+"""From a file to a trained model: each form of labels that a file may have."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook.finetuning.finetune import take_labels
+from bertbook.runtime import keras
+from bertbook.tasks.labels import SEVERAL_LABELS
+from tests.helpers.toys import TOY, toy_config
+
+QUIET = bb.FinetuningOptions(verbose=False)
+TEXTS = ["a b", "c", "d e f", "g h", "i"] * 2
+
+
+def make(kind="BertForSequenceClassification", **options):
+    keras.utils.set_random_seed(1)
+    config = toy_config(num_hidden_layers=1)
+    model = getattr(bb, kind)(config, **options)
+    model.tokenizer = TOY
+    return model
+
+
+def write(path, columns):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+    return path
+
+
+def test_stars_from_1_to_5_are_five_names(tmp_path, plain_graphs):
+    stars = [5, 1, 3, 2, 4] * 2
+    path = write(tmp_path / "a.csv", {"review": TEXTS, "stars": stars})
+    data = bb.load_dataset(path, text_column="review", label_column="stars")
+    assert data["label"] == stars
+    model = make(num_labels=5)
+    history = bb.finetune(model, data, data, epochs=1, options=QUIET)
+    assert np.isfinite(history["loss"]).all()
+    assert list(model.config.id2label.values()) == ["1", "2", "3", "4", "5"]
+    guesses = [int(row["label"]) for row in model.predict_texts(TEXTS)]
+    share = np.mean([a == b for a, b in zip(guesses, stars, strict=True)])
+    assert bb.evaluate(model, data)["accuracy"] == pytest.approx(share)
+
+
+def test_a_model_with_another_number_of_labels_is_told_the_number(tmp_path):
+    path = write(tmp_path / "a.csv", {"text": TEXTS, "label": [5, 1] * 5})
+    with pytest.raises(ValueError, match=r"that of the data, 2: 1, 5.*with 3"):
+        bb.finetune(make(num_labels=3), bb.load_dataset(path), options=QUIET)
+
+
+def test_stars_are_numbers_for_a_regression(tmp_path):
+    path = write(tmp_path / "a.csv", {"text": TEXTS, "label": [5, 1] * 5})
+    model, data = make(num_labels=1), bb.load_dataset(path)
+    take_labels(model, data)
+    assert model.config.id2label is None
+    assert set(bb.evaluate(model, data)) == {
+        "pearson", "spearman", "mean_squared_error"
+    }  # fmt: skip
+
+
+def test_columns_of_zeros_and_ones_are_learned_by_name(tmp_path):
+    table = {"text": TEXTS, "rude": [1, 0] * 5, "loud": [1, 1, 0, 0, 1] * 2}
+    path = write(tmp_path / "a.csv", table)
+    data = bb.load_dataset(path, label_column=["rude", "loud"])
+    model = make(num_labels=2, problem_type=SEVERAL_LABELS)
+    take_labels(model, data)
+    assert list(model.config.id2label.values()) == ["loud", "rude"]
+    assert set(model.predict_texts(["a"])[0]["scores"]) == {"loud", "rude"}
+    assert 0 <= bb.evaluate(model, data)["f1"] <= 1
