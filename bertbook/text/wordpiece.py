@@ -20,6 +20,7 @@ from typing import NamedTuple
 CONTINUATION = "##"
 HUGGING_FACE_WORD_LIMIT = 100
 GOOGLE_WORD_LIMIT = 200
+MOST_WORD_LENGTH = 1_000  # the time for a word grows with the cube of it
 
 CJK_RANGES = (
     (0x3400, 0x4DBF),
