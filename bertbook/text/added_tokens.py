@@ -108,6 +108,27 @@ def _as_token(token: Any) -> AddedToken | None:
     return AddedToken(token) if is_name else None
 
 
+def without_doubles(
+    tokens: Iterable[AddedToken], *rules: bool
+) -> list[AddedToken]:
+    """Leaves out tokens that look like an earlier one in the clean text.
+
+    The Rust library would choose one of them at random.
+
+    Args:
+        tokens: Added tokens.
+        *rules: Of `wordpiece.clean`: whether to lower-case, to drop accents,
+            and to split CJK characters.
+    """
+    found: dict[tuple[bool, str], AddedToken] = {}
+    for token in tokens:
+        spelling = token.content
+        if token.normalized:
+            spelling = _join(wordpiece.clean(spelling, *rules))
+        found.setdefault((token.normalized, spelling), token)
+    return list(found.values())
+
+
 def cut(
     text: str,
     tokens: Sequence[AddedToken],
@@ -122,7 +143,7 @@ def cut(
 
     Args:
         text: The raw text.
-        tokens: The added tokens.
+        tokens: The added tokens, `without_doubles`.
         vocabulary: The ids of the pieces.
         lowercase: Whether to lower-case.
         strip_accents: Whether to drop accents.
@@ -215,7 +236,7 @@ def _touches_a_word(text: str, start: int, end: int) -> bool:
 
 
 def _is_in_a_word(character: str) -> bool:
-    """Returns whether a character is one of `\\w` in the Rust library."""
+    """Returns whether a character is a part of a word to the Rust library."""
     category = unicodedata.category(character)
     if category[0] in "LM" or category in ("Nd", "Nl", "Pc"):
         return True

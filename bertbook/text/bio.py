@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bertbook.checks import check_text, checked_list, is_integer
+
 WORD = re.compile(r"[^\W_]+")
 APOSTROPHES = ("'", "’")
 INNER_MARKS = "-.'’/&@_"  # join two words that touch them: U.S, O'Hara, A/B
@@ -54,7 +56,7 @@ def repair_bio(tags: Sequence[str]) -> list[str]:
     ['B-PER', 'I-PER', 'O', 'B-LOC', 'B-ORG']
     """
     repaired, previous = [], ""
-    for place, tag in enumerate(tags):
+    for place, tag in enumerate(checked_list(tags, "tags")):
         prefix, kind = split_tag(tag, place)
         is_start = prefix == "I" and kind != previous
         repaired.append(f"B-{kind}" if is_start else tag)
@@ -80,7 +82,7 @@ def find_entities(tags: Sequence[str], strict: bool = False) -> list[Entity]:
     """
     entities: list[Entity] = []
     open_type = ""
-    for place, tag in enumerate(tags):
+    for place, tag in enumerate(checked_list(tags, "tags")):
         prefix, kind = split_tag(tag, place)
         if prefix == "I" and kind == open_type:
             entities[-1] = entities[-1]._replace(stop=place + 1)
@@ -111,9 +113,16 @@ def place_entities(
         probabilities, `score`.
 
     Raises:
-        ValueError: An entity ends after the last word.
+        ValueError: An entity ends after the last word, or an argument is
+            something else.
     """
-    words = len(offsets)
+    check_text(text, "text")
+    words = len(checked_list(offsets, "offsets"))
+    for entity in checked_list(entities, "entities"):
+        if not isinstance(entity, Entity):
+            raise ValueError(
+                f"`entities` must hold `Entity`s. Received: {entity!r}."
+            )
     if any(entity.stop > words for entity in entities):
         raise ValueError(
             "`entities` must lie within the words of `offsets`, "
@@ -147,7 +156,20 @@ def find_words(
 
     Returns:
         Start and end of each word in characters, a list.
+
+    Raises:
+        ValueError: An argument is something else.
     """
+    if not hasattr(tokenizer, "encode") or isinstance(tokenizer, str):
+        raise ValueError(
+            "`tokenizer` must be a `Tokenizer`. Received: "
+            f"{type(tokenizer).__name__}."
+        )
+    if most_pieces is not None and not is_integer(most_pieces):
+        raise ValueError(
+            "`most_pieces` must be an integer, or None. Received: "
+            f"{most_pieces!r}."
+        )
     encoding = tokenizer.encode(text)
     spans: dict[int, tuple[int, int]] = {}
     pieces = Counter(word for word in encoding.word_ids if word is not None)

@@ -13,10 +13,12 @@ from bertbook.text.wordpiece import CONTINUATION
 
 MARKUP = ("[]", "<>")  # around pieces that stand for something else
 LEAST_CAPITALIZED = 0.02  # share of capitalized words in a cased vocabulary
-LEAST_CAPITALS = 0.2  # the same with words all in capitals, such as k-mers
+LEAST_CAPITALS = 0.5  # the same with words all in capitals, such as k-mers
 MOST_UNREACHED = 0.002  # share of pieces; published vocabularies are below it
 FEW_PIECES = 1_000  # a list of words so short need not hold letters
+A_HUNDRED = 100  # so many pieces are no toy: out of reach, they are refused
 EXAMPLES = 5
+LONGEST_SHOWN = 30  # characters of an example
 TWO_WORDS = "white space separates words"
 
 
@@ -61,7 +63,6 @@ def check_reach(
     split_cjk: bool,
     max_word_length: int,
     kept: Collection[str] = (),
-    stacklevel: int = 3,
 ) -> None:
     """Warns of pieces that no text can reach.
 
@@ -75,10 +76,9 @@ def check_reach(
         split_cjk: Whether each CJK character is a word of its own.
         max_word_length: A longer word, in characters, is [UNK].
         kept: Pieces that are kept whole wherever a text holds them.
-        stacklevel: As in `warnings.warn`, counted from here.
 
     Raises:
-        ValueError: Most pieces are out of reach.
+        ValueError: Most of a hundred pieces or more are out of reach.
     """
     candidates = [piece for piece in ordinary(pieces) if piece not in kept]
     rules = lowercase, strip_accents, split_cjk
@@ -92,10 +92,10 @@ def check_reach(
     count = sum(map(len, unreached.values()))
     found = "; ".join(
         f"{len(examples):,} as {why}, such as "
-        f"{', '.join(map(repr, examples[:EXAMPLES]))}"
+        f"{', '.join(repr(e[:LONGEST_SHOWN]) for e in examples[:EXAMPLES])}"
         for why, examples in unreached.items()
     )
-    if count > len(candidates) / 2:
+    if count > len(candidates) / 2 and len(candidates) >= A_HUNDRED:
         raise ValueError(
             "`vocabulary` must hold pieces that texts can reach. Is it of "
             "another `lowercase`, `strip_accents` or `split_cjk`? Received: "
@@ -107,13 +107,13 @@ def check_reach(
             f"No text reaches {count:,} of {len(candidates):,} pieces: "
             f"{found}. Is the vocabulary of another `lowercase`, "
             "`strip_accents` or `split_cjk`?",
-            stacklevel=stacklevel + 1,
+            stacklevel=3,
         )
     elif len(candidates) > FEW_PIECES and not any(map(_is_letter, candidates)):
         warnings.warn(
             f"None of {len(candidates):,} pieces is a single letter: every "
             "word that is not in the vocabulary becomes [UNK].",
-            stacklevel=stacklevel + 1,
+            stacklevel=3,
         )
 
 

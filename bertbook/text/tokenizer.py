@@ -10,7 +10,7 @@ the Rust library, and we, to the longer one (to the second where both are
 equally long).
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -27,7 +27,7 @@ from bertbook.checks import (
     check_rows,
     check_switch,
     check_text,
-    checked_lines,
+    checked_list,
     is_integer,
 )
 from bertbook.files import write_json
@@ -154,6 +154,9 @@ class Tokenizer:
         self.mask_token_id = self.ids["[MASK]"]
         self._rust_tokenizers: dict[int | None, rust.Tokenizer] = {}
         rules = lowercase, self._strips_accents, split_cjk
+        self._kept_whole = whole_tokens.without_doubles(
+            self.added_tokens, *rules
+        )
         kept = {t.content for t in self.added_tokens}
         check_reach(self.vocabulary, *rules, self.max_word_length, kept)
 
@@ -176,7 +179,7 @@ class Tokenizer:
             FileNotFoundError: `path` is not a file.
             ValueError: The file is not UTF-8, or is no BERT vocabulary.
         """
-        pieces = read_vocabulary(Path(path))
+        pieces = read_vocabulary(path)
         return cls(pieces, lowercase=lowercase, engine=engine)
 
     @classmethod
@@ -236,10 +239,6 @@ class Tokenizer:
         """
         check_switch(lowercase, "lowercase")
         check_text(alphabet, "alphabet")
-        if not is_integer(vocab_size):
-            raise ValueError(
-                f"`vocab_size` must be an integer. Received: {vocab_size!r}."
-            )
         if limit_alphabet is not None and (
             not is_integer(limit_alphabet) or limit_alphabet < 1
         ):
@@ -247,9 +246,7 @@ class Tokenizer:
                 "`limit_alphabet` must be an integer >= 1, or None. "
                 f"Received: {limit_alphabet!r}."
             )
-        counts: Mapping[str, int] = wordpiece.count_words(
-            checked_lines(lines), lowercase
-        )
+        counts: Mapping[str, int] = wordpiece.count_words(lines, lowercase)
         if limit_alphabet is not None:
             counts = limit_letters(counts, limit_alphabet)
         pieces = train_pieces(counts, vocab_size, alphabet)
@@ -269,9 +266,7 @@ class Tokenizer:
             ValueError: `folder` is no path, or `model_max_length` is below 1.
         """
         if not isinstance(folder, str | PathLike) or not str(folder):
-            raise ValueError(
-                f"`folder` must be a path. Received: {folder!r}."
-            )
+            raise ValueError(f"`folder` must be a path. Received: {folder!r}.")
         if model_max_length is not None and (
             not is_integer(model_max_length) or model_max_length < 1
         ):
@@ -449,13 +444,7 @@ class Tokenizer:
             ValueError: An id is no integer, or outside the vocabulary.
         """
         check_switch(skip_special_tokens, "skip_special_tokens")
-        is_list = isinstance(ids, Iterable) and _rank(ids) > 0
-        if not is_list or isinstance(ids, str | bytes | Mapping | Set):
-            raise ValueError(
-                "`ids` must be a list of integers. Received: "
-                f"{type(ids).__name__}."
-            )
-        ids = list(ids)
+        ids = checked_list(ids, "ids")
         for i in ids:
             if not is_integer(i) or not 0 <= i < len(self):
                 raise ValueError(
@@ -519,7 +508,7 @@ class Tokenizer:
             "split_cjk": self.split_cjk,
             "max_word_length": self.max_word_length,
         }
-        tokens = self.added_tokens
+        tokens = self._kept_whole
         if not all(token.is_plain for token in tokens):
             return [*whole_tokens.cut(text, tokens, self.ids, **rules)]
         names = [token.content for token in tokens]
@@ -570,7 +559,7 @@ class Tokenizer:
             add(
                 [
                     rust.AddedToken(**token.to_dict())
-                    for token in self.added_tokens
+                    for token in self._kept_whole
                     if token.special == special
                 ]
             )
@@ -623,11 +612,6 @@ def _check_padding(padding: str, max_length: int | None, rows: int) -> None:
             f"{MOST_PADDED:,}, and all rows together at most {MOST_CELLS:,}. "
             f"Received: {rows:,} rows of {max_length:,}."
         )
-
-
-def _rank(rows: Any) -> int:
-    """Returns the number of axes: a list has one."""
-    return getattr(rows, "ndim", 1)
 
 
 def _flatten(rows) -> np.ndarray:

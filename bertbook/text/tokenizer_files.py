@@ -51,9 +51,19 @@ BASIC = {
 # Classes of transformers that read a vocab.txt as BERT does.
 BERT_CLASSES = {
     f"{family}Tokenizer{fast}"
-    for family in "Bert ConvBert DistilBert DPRContextEncoder "
-    "DPRQuestionEncoder DPRReader Electra LayoutLM Lxmert MobileBert MPNet "
-    "RetriBert Realm SqueezeBert".split()
+    for family in (
+        "Bert",
+        "ConvBert",
+        "DistilBert",
+        "Electra",
+        "LayoutLM",
+        "Lxmert",
+        "MobileBert",
+        "MPNet",
+        "RetriBert",
+        "Realm",
+        "SqueezeBert",
+    )
     for fast in ("", "Fast")
 } | {"PreTrainedTokenizerFast", "TokenizersBackend"}
 # What a template of BERT is: token or text, and its segment.
@@ -291,7 +301,8 @@ def _pieces_and_tokens(
     origins: dict[str, Path] = {}
     for claim, token in _added_tokens(folder, stored, settings):
         if token.content in tokens:
-            _check_flags(origins[token.content], tokens[token.content], claim, token)
+            origin = origins[token.content]
+            _check_flags(origin, tokens[token.content], claim, token)
         else:
             tokens[token.content], origins[token.content] = token, claim.path
         known = claims.setdefault(token.content, claim)

@@ -3,6 +3,7 @@
 Differences: the Rust trainer picks the pair that occurs most often, as BPE
 does, not by WordPiece's score. Its own order of equally frequent characters
 changes from run to run; here the alphabet is sorted and handed to it first.
+Words of more than 100 characters, which no tokenizer spells, are left out.
 """
 
 import codecs
@@ -10,9 +11,13 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from bertbook.checks import is_integer
+from bertbook.text.wordpiece import HUGGING_FACE_WORD_LIMIT as WORD_LIMIT
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 REPEATS = 1_000  # occurrences of one word handed to the trainer in one string
@@ -55,7 +60,7 @@ def number_pieces(pieces: Sequence[str]) -> dict[str, int]:
     return ids
 
 
-def read_vocabulary(path: Path) -> list[str]:
+def read_vocabulary(path: str | Path) -> list[str]:
     """Reads a `vocab.txt`: one piece a line, the line number is the id.
 
     Lines may end as on Windows, and a byte order mark may come first.
@@ -64,6 +69,9 @@ def read_vocabulary(path: Path) -> list[str]:
         FileNotFoundError: `path` is not a file.
         ValueError: The file is not UTF-8, or a line in it is empty.
     """
+    if not isinstance(path, str | PathLike):
+        raise ValueError(f"`path` must be a path. Received: {path!r}.")
+    path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"No vocabulary at {path}.")
     text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
@@ -97,6 +105,11 @@ def limit_letters(word_counts: Mapping[str, int], limit: int) -> dict[str, int]:
         limit: How many characters stay, the most frequent ones; of those that
             occur as often, the ones that sort first.
     """
+    _check_counts(word_counts)
+    if not is_integer(limit) or limit < 1:
+        raise ValueError(
+            f"`limit` must be an integer >= 1. Received: {limit!r}."
+        )
     letters: Counter[str] = Counter()
     for word, count in word_counts.items():
         for letter in word:
@@ -123,6 +136,11 @@ def train_pieces(
         ValueError: There are no words, or `vocab_size` does not hold the
             special tokens and every character.
     """
+    _check_counts(word_counts)
+    if not is_integer(vocab_size):
+        raise ValueError(
+            f"`vocab_size` must be an integer. Received: {vocab_size!r}."
+        )
     if not word_counts:
         raise ValueError("`lines` must hold at least one word. Received: none.")
     first = {letter for word in word_counts for letter in word} | set(alphabet)
@@ -135,15 +153,17 @@ def train_pieces(
         )
     rust = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     rust.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    # No text reaches the pieces of a word that is too long to be spelled.
+    short = {w: n for w, n in word_counts.items() if len(w) <= WORD_LIMIT}
     # The trainer reserves room for every piece that it is asked for. Each
-    # merge shortens a word, so that words of n letters give at most n - 1.
-    most = len(start) + sum(len(word) - 1 for word in word_counts)
+    # merge shortens a word, so that one of n letters gives at most n - 1.
+    most = len(start) + sum(len(word) - 1 for word in short)
     trainer = trainers.WordPieceTrainer(
         vocab_size=min(vocab_size, most),
         special_tokens=start,
         show_progress=False,
     )
-    rust.train_from_iterator(_repeat(word_counts), trainer)
+    rust.train_from_iterator(_repeat(short), trainer)
     ids = rust.get_vocab()
     if len(ids) < vocab_size:
         warnings.warn(
@@ -152,6 +172,15 @@ def train_pieces(
             stacklevel=3,
         )
     return sorted(ids, key=ids.__getitem__)
+
+
+def _check_counts(word_counts: Mapping[str, int]) -> None:
+    """Refuses what does not count words."""
+    if not isinstance(word_counts, Mapping):
+        raise ValueError(
+            "`word_counts` must be a dict of words and how often they occur. "
+            f"Received: {type(word_counts).__name__}."
+        )
 
 
 def _repeat(word_counts: Mapping[str, int]) -> Iterator[str]:

@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from bertbook.checks import check_text, checked_lines
+
 CONTINUATION = "##"
 HUGGING_FACE_WORD_LIMIT = 100
 GOOGLE_WORD_LIMIT = 200
@@ -105,6 +107,7 @@ def split_special_tokens(
     text: str, special_tokens: Collection[str]
 ) -> Iterator[tuple[int, str, bool]]:
     """Yields the parts of a text: start, part, and whether it is special."""
+    check_text(text, "text")
     if not special_tokens:
         yield 0, text, False
         return
@@ -232,7 +235,7 @@ def match_longest(
 def count_words(lines: Iterable[str], lowercase: bool = True) -> Counter[str]:
     """Counts the clean words of a text, for training a vocabulary."""
     chunks: Counter[str] = Counter()
-    for line in lines:
+    for line in checked_lines(lines):
         chunks.update(line.translate(NO_SPACE).split())
     words: Counter[str] = Counter()
     for chunk, count in chunks.items():
