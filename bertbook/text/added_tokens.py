@@ -18,8 +18,12 @@ WHITE_SPACE = frozenset(
     "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 ) | frozenset(map(chr, range(0x2000, 0x200B)))
 # Letters in circles and squares, which are symbols to `unicodedata`.
-CIRCLED = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169))
-CIRCLED += ((0x1F170, 0x1F189),)
+CIRCLED = (
+    (0x24B6, 0x24E9),
+    (0x1F130, 0x1F149),
+    (0x1F150, 0x1F169),
+    (0x1F170, 0x1F189),
+)
 JOINERS = "\u200c\u200d"
 
 # A text, where it starts and ends, and the token there, None between tokens.

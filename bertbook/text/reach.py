@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from bertbook.text import wordpiece
 from bertbook.text.wordpiece import CONTINUATION
 
-MARKUP = ("[]", "<>")  # around pieces that stand for something else
+MARKUP = (("[", "]"), ("<", ">"))  # around pieces that stand for something else
 LEAST_CAPITALIZED = 0.02  # share of capitalized words in a cased vocabulary
 LEAST_CAPITALS = 0.5  # the same with words all in capitals, such as k-mers
 MOST_UNREACHED = 0.002  # share of pieces; published vocabularies are below it

@@ -286,7 +286,7 @@ class Tokenizer:
 
     def _settings(self) -> dict[str, Any]:
         """Returns what tokenizer_config.json holds."""
-        settings = {
+        settings: dict[str, Any] = {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
             "strip_accents": self.strip_accents,
@@ -502,7 +502,7 @@ class Tokenizer:
 
     def _cut(self, text: str) -> list[tuple[wordpiece.Piece, int]]:
         """Cuts a text with `wordpiece`: the pieces and their ids."""
-        rules = {
+        rules: dict[str, Any] = {
             "lowercase": self.lowercase,
             "strip_accents": self._strips_accents,
             "split_cjk": self.split_cjk,

@@ -232,7 +232,7 @@ def _read_rules(
     files: list[tuple[Path, dict[str, Any]]],
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Reads case, accents and CJK from every file that tells them."""
-    claims = defaultdict(list)
+    claims: dict[str, list[Claim]] = defaultdict(list)
     if stored:
         for key, keyword in NORMALIZER.items():
             value = stored["normalizer"].get(key)
@@ -250,7 +250,8 @@ def _read_rules(
             is_said = key == "strip_accents" and key in values
             if value is not None or is_said:
                 claims[keyword].append(Claim(path, f"`{key}`", value))
-    keywords, reasons = {}, {}
+    keywords: dict[str, Any] = {}
+    reasons: dict[str, str] = {}
     for keyword in ("lowercase", "strip_accents", "split_cjk"):
         told = claims[keyword]
         _check_agreement(told, instead_of_none=keywords.get("lowercase"))

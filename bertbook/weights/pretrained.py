@@ -231,7 +231,8 @@ class Pretrained:
 
     def _save_tokenizers(self, folder):
         if self.tokenizer is not None:
-            self.tokenizer.save_pretrained(folder)
+            limit = self.config.max_position_embeddings
+            self.tokenizer.save_pretrained(folder, model_max_length=limit)
 
     def _write(self, folder, config, arrays, max_shard_bytes):
         """Writes the config and the tensors under the names of others."""
