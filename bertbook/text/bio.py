@@ -193,18 +193,21 @@ def find_words(
 
 def _belongs(text: str, word: tuple[int, int], start: int, end: int) -> bool:
     """Returns whether a part of a text continues the word before it."""
-    before, part = text[slice(*word)], text[start:end]
+    part = text[start:end]
+    # Not a copy of the whole word, which may be as long as the text.
+    first, last = text[word[0]], text[word[1] - 1]
+    is_one = word[1] - word[0] == 1
     if word[1] != start:  # a space lies between them
         return False
-    if before in APOSTROPHES:
+    if is_one and first in APOSTROPHES:
         return part.lower() == "s"
-    if part == "." and "." in before and before[-1].isalpha():
+    if part == "." and last.isalpha() and text.find(".", *word) >= 0:
         return True  # the last period of U.S. or e.g.
     after = WORD.match(text, end)
     if part in tuple(NUMBER_MARKS):
-        return before[-1].isdigit() and text[end : end + 1].isdigit()
+        return last.isdigit() and text[end : end + 1].isdigit()
     if part in tuple(INNER_MARKS):
         clitic = part in APOSTROPHES and after and after[0].lower() == "s"
-        return before[-1].isalnum() and after is not None and not clitic
-    inside = len(before) > 1 and before[-1] in INNER_MARKS + NUMBER_MARKS
+        return last.isalnum() and after is not None and not clitic
+    inside = not is_one and last in INNER_MARKS + NUMBER_MARKS
     return inside and part[0].isalnum()

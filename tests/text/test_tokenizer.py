@@ -278,7 +278,7 @@ def test_scripts_match_the_peer(script, case, strip_accents, engine):
 
 
 @engines
-@pytest.mark.parametrize("limit", [1, 100, 200])
+@pytest.mark.parametrize("limit", [31, 100, 200])
 def test_word_limits_match_the_library(limit, engine):
     rust, python, _ = three(limit=limit)
     ours = rust if engine == "rust" else python
