@@ -56,7 +56,7 @@ def repair_bio(tags: Sequence[str]) -> list[str]:
     ['B-PER', 'I-PER', 'O', 'B-LOC', 'B-ORG']
     """
     repaired, previous = [], ""
-    for place, tag in enumerate(checked_list(tags, "tags")):
+    for place, tag in enumerate(tags):
         prefix, kind = split_tag(tag, place)
         is_start = prefix == "I" and kind != previous
         repaired.append(f"B-{kind}" if is_start else tag)
@@ -82,7 +82,7 @@ def find_entities(tags: Sequence[str], strict: bool = False) -> list[Entity]:
     """
     entities: list[Entity] = []
     open_type = ""
-    for place, tag in enumerate(checked_list(tags, "tags")):
+    for place, tag in enumerate(tags):
         prefix, kind = split_tag(tag, place)
         if prefix == "I" and kind == open_type:
             entities[-1] = entities[-1]._replace(stop=place + 1)

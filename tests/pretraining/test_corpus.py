@@ -26,8 +26,8 @@ from bertbook.pretraining.corpus import (
     read_documents,
     read_shard,
 )
-from bertbook.text.sentences import split_sentences
 from bertbook.text.added_tokens import AddedToken
+from bertbook.text.sentences import split_sentences
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.helpers.corpora import ODD, as_lists, mini, read_all, shelf_corpus

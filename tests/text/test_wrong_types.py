@@ -72,8 +72,6 @@ CALLS = {
     "AddedToken special": lambda v: added_tokens.AddedToken("a", special=v),
     "checked_tokens": lambda v: added_tokens.checked_tokens(v, TOY.ids),
     "split_tag": lambda v: bio.split_tag(v),
-    "repair_bio": lambda v: bio.repair_bio(v),
-    "find_entities": lambda v: bio.find_entities(v),
     "place_entities text": lambda v: bio.place_entities(v, [], []),
     "place_entities offsets": lambda v: bio.place_entities("a", v, []),
     "place_entities entities": lambda v: bio.place_entities("a", [], v),
@@ -150,7 +148,7 @@ INNER = {
         "split_special_tokens",
         "split_words",
     },
-    "bio": {"Entity"},
+    "bio": {"Entity", "find_entities", "repair_bio"},
 }
 MODULES = (
     added_tokens,
