@@ -22,7 +22,8 @@ def check_text(text, name: str) -> None:
 
 def checked_lines(lines: Iterable[str]) -> Iterator[str]:
     """Yields the lines of a text; refuses one that is not a string."""
-    if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
+    no_lines = isinstance(lines, str | bytes | Mapping)
+    if no_lines or not isinstance(lines, Iterable):
         raise ValueError(
             "`lines` must be a list of strings, an open file or the like. "
             f"Received: {type(lines).__name__}."
@@ -82,6 +83,16 @@ def check_max_length(max_length: int | None, has_pair: bool) -> int | None:
             f"[SEP] and a piece of each text. Received: {max_length!r}."
         )
     return min(int(max_length), sys.maxsize)
+
+
+def checked_list(values, name: str) -> list:
+    """Returns what has an order as a list; refuses a string, a set, a dict."""
+    no_list = isinstance(values, str | bytes | Mapping | Set)
+    if no_list or not isinstance(values, Iterable) or not _rank(values):
+        raise ValueError(
+            f"`{name}` must be a list. Received: {type(values).__name__}."
+        )
+    return list(values)
 
 
 def check_switch(value, name: str) -> None:

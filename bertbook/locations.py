@@ -22,6 +22,8 @@ HUB_FILES = (
     "vocab.txt",
     "tokenizer.json",
     "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
     # The second vocabulary of an encoder-decoder.
     "target/vocab.txt",
     "target/tokenizer.json",

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from bertbook import locations, runtime
 from bertbook.cli import finetuning, translation

@@ -52,9 +52,10 @@ def generate(
         out.
 
     Raises:
-        ValueError: The model has no tokenizer, a text is too long or empty,
-            or an option is out of range.
+        ValueError: `model` is no decoder or has no tokenizer, a text is too
+            long or empty, or an option is out of range.
     """
+    _check_model(model)
     searches = {"greedy": greedy, "sample": sample, "beams": beam_search}
     if search not in list(searches):  # a dict cannot look up a list
         raise ValueError(
@@ -107,16 +108,19 @@ def greedy(model, batch, max_length, end_token_id=None, use_cache=True):
         ValueError: The batch is empty or too long, or an option is out of
             range.
     """
+    _check_model(model)
     max_length = _checked_max_length(max_length, model.config)
     end = _checked_end(model, end_token_id)
     batch = checked_inputs(model, batch, max_length)
+    size = count_pieces(model)
 
     def search(batch):
-        steps = model.steps(use_cache)
+        steps = KnownPieces(model.steps(use_cache), size)
         pad = model.config.pad_token_id
         return go_on(steps, batch, max_length, likeliest, end, pad)
 
-    run = model.compile_once(("greedy", max_length, end, use_cache), search)
+    key = ("greedy", max_length, end, use_cache, size)
+    run = model.compile_once(key, search)
     return ops.convert_to_numpy(run(batch))
 
 
@@ -155,6 +159,7 @@ def sample(
     Raises:
         ValueError: As in `greedy`.
     """
+    _check_model(model)
     max_length = _checked_max_length(max_length, model.config)
     end = _checked_end(model, end_token_id)
     temperature, top_k, top_p = _checked_sampling(
@@ -163,6 +168,7 @@ def sample(
     temperature, top_p = max(temperature, LEAST), max(top_p, LEAST)
     batch = checked_inputs(model, batch, max_length)
     seeds = checked_seeds(seed, len(batch["input_ids"]))
+    size = count_pieces(model)
     numbers = [
         np.random.default_rng(seed).random(max_length, "float32")
         for seed in seeds
@@ -177,12 +183,12 @@ def sample(
             chosen = candidates(logits, temperature, top_k, top_p)
             return draw(*chosen, drawn)
 
-        steps = model.steps(use_cache)
+        steps = KnownPieces(model.steps(use_cache), size)
         pad = model.config.pad_token_id
         return go_on(steps, batch, max_length, pick, end, pad)
 
     options = temperature, top_k, top_p
-    key = ("sample", max_length, *options, end, use_cache)
+    key = ("sample", max_length, *options, end, use_cache, size)
     run = model.compile_once(key, search)
     return ops.convert_to_numpy(run(batch, np.stack(numbers)))
 
@@ -221,19 +227,63 @@ def beam_search(
     Raises:
         ValueError: As in `greedy`.
     """
+    _check_model(model)
     max_length = _checked_max_length(max_length, model.config)
     end = _checked_end(model, end_token_id)
     options = _checked_beams(model, beam_width, length_penalty)
     batch = checked_inputs(model, batch, max_length)
+    size = count_pieces(model)
 
     def search(batch):
-        steps = model.steps(use_cache)
+        steps = KnownPieces(model.steps(use_cache), size)
         pad = model.config.pad_token_id
         return search_beams(steps, batch, max_length, *options, end, pad)
 
-    key = ("beams", max_length, *options, end, use_cache)
+    key = ("beams", max_length, *options, end, use_cache, size)
     beams = model.compile_once(key, search)(batch)
     return Beams(*(ops.convert_to_numpy(part) for part in beams))
+
+
+class KnownPieces:
+    """Steps of a model that write no id without a piece.
+
+    A table may be padded: its last rows belong to no piece.
+
+    Args:
+        steps: What `steps` of a model returned.
+        size: How many ids have a piece.
+    """
+
+    def __init__(self, steps, size):
+        self.start = steps.start
+        self.whole_step = steps.step
+        self.size = size
+
+    def step(self, *inputs):
+        """As the `step` of the steps; logits of the known pieces alone."""
+        logits, history = self.whole_step(*inputs)
+        return logits[:, : self.size], history
+
+
+def count_pieces(model):
+    """Returns how many ids a model may write: those that have a piece.
+
+    Args:
+        model: A `CausalLM` or a `Seq2SeqTransformer`; one without a tokenizer
+            may write every id.
+    """
+    tokenizer = getattr(model, "target_tokenizer", model.tokenizer)
+    size = model.config.output_size
+    return size if tokenizer is None else min(size, len(tokenizer))
+
+
+def _check_model(model):
+    """Refuses what writes no texts."""
+    if not hasattr(model, "steps") or not hasattr(model, "longest_input"):
+        raise ValueError(
+            "`model` must be a `CausalLM` or a `Seq2SeqTransformer`. "
+            f"Received: {type(model).__name__}."
+        )
 
 
 def checked_inputs(model, batch, max_length):
@@ -347,7 +397,7 @@ def _checked_end(model, end_token_id):
     """Returns the end token, by default that of the config."""
     if end_token_id is None:
         return model.config.eos_token_id
-    size = model.config.output_size
+    size = count_pieces(model)
     if not is_integer(end_token_id) or not 0 <= end_token_id < size:
         raise ValueError(
             "`end_token_id` must be an id of the vocabulary, in "
@@ -367,7 +417,7 @@ def _checked_sampling(model, temperature, top_k, top_p):
             "`temperature` must be a number above 0; `greedy` is what it tends "
             f"to at 0. Received: {temperature!r}."
         )
-    size = model.config.output_size
+    size = count_pieces(model)
     if top_k is not None and not (is_integer(top_k) and 1 <= top_k <= size):
         raise ValueError(
             f"`top_k` must be None or an integer in [1, {size}]. "
@@ -386,7 +436,7 @@ def _checked_beams(model, beam_width, length_penalty):
         ValueError: There are not enough first tokens for the beam, or the
             penalty is below 0.
     """
-    size = model.config.output_size
+    size = count_pieces(model)
     if not is_integer(beam_width) or not 1 <= beam_width <= size:
         raise ValueError(
             f"`beam_width` must be an integer in [1, {size}], no more than "

@@ -1,10 +1,12 @@
 """`fill_mask`: the likeliest tokens at [MASK] in a raw text."""
 
 from functools import lru_cache
+from os import PathLike
 
 import numpy as np
 
-from bertbook.model.bert import BertForMaskedLM
+from bertbook.checks import is_integer
+from bertbook.model.bert import BertForMaskedLM, BertForPreTraining
 from bertbook.runtime import keras
 
 MASK = "[MASK]"
@@ -26,35 +28,44 @@ def fill_mask(text, model="mini", top_k=5):
 
     Raises:
         ValueError: The text has no [MASK] or is too long, `top_k` is out of
-            range, or the model has no tokenizer.
+            range, `model` is something else, or it has no tokenizer.
     """
-    if isinstance(model, str):
-        model = _load_model(model)
+    if isinstance(model, str | PathLike):
+        model = _load_model(str(model))
+    if not isinstance(model, BertForMaskedLM | BertForPreTraining):
+        raise ValueError(
+            "`model` must be a name, a folder, a `BertForMaskedLM` or a "
+            f"`BertForPreTraining`. Received: {type(model).__name__}."
+        )
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ValueError(
             "`model` needs a tokenizer: no vocabulary was found beside the "
             "weights. Set `model.tokenizer`."
         )
-    if not isinstance(top_k, int) or not 1 <= top_k <= len(tokenizer):
+    if not is_integer(top_k) or not 1 <= top_k <= len(tokenizer):
         raise ValueError(
             f"`top_k` must be an integer in [1, {len(tokenizer)}]. "
             f"Received: {top_k!r}."
         )
     encoding = tokenizer.encode(text)
-    columns = [i for i, t in enumerate(encoding.tokens) if t == MASK]
-    if not columns:
+    columns = np.flatnonzero(
+        np.array(encoding.input_ids) == tokenizer.mask_token_id
+    )
+    if not len(columns):
         raise ValueError(f"`text` must hold {MASK}. Received: {text!r}.")
     batch = {
         "input_ids": np.array([encoding.input_ids], "int32"),
-        "masked_lm_positions": np.array([columns], "int32"),
+        "masked_lm_positions": columns[None].astype("int32"),
     }
     logits = model(batch, training=False)
     if isinstance(logits, dict):
         logits = logits["mlm_logits"]
-    scores = keras.ops.convert_to_numpy(keras.ops.softmax(logits[0]))  # (M, V)
+    # A table may be padded: its last rows have no piece, and no probability.
+    logits = logits[0, :, : len(tokenizer)]  # (M, V)
+    scores = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
     guesses = [
-        _best(row, text, encoding.offsets[column], tokenizer, top_k)
+        _best(row, text, encoding.offsets[column], tokenizer, int(top_k))
         for row, column in zip(scores, columns, strict=True)
     ]
     return guesses[0] if len(guesses) == 1 else guesses

@@ -222,13 +222,21 @@ def read_shard(path: Path) -> Shard:
 def vocabulary_hash(tokenizer: Any) -> str:
     """Returns the SHA-256 of a vocabulary and of how text is cut into it."""
     strips = tokenizer.strip_accents
-    options = (
+    options: tuple[Any, ...] = (
         tokenizer.lowercase,
         tokenizer.lowercase if strips is None else strips,
         tokenizer.split_cjk,
         tokenizer.max_word_length,
         tokenizer.special_tokens,
     )
+    # Those that special tokens alone have are left out, so that the hashes of
+    # corpora from before there were others stay as they are.
+    others = [
+        token.to_dict()
+        for token in tokenizer.added_tokens
+        if not (token.special and token.is_plain)
+    ]
+    options += (others,) if others else ()
     text = "\n".join([*tokenizer.vocabulary, repr(options)])
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 

@@ -1,9 +1,10 @@
 """Masking: which tokens are hidden, and what replaces them.
 
-Differences: a random piece is never a special token; Google's code draws from
-the whole vocabulary.
+Differences: a random piece is never a special token, nor one that stands unused
+in a vocabulary; Google's code draws from the whole vocabulary.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from bertbook.text.wordpiece import CONTINUATION
 from bertbook.training.settings import check_choice, set_number, set_share
 
 UNITS = ("token", "word", "span")
+UNUSED = re.compile(r"\[unused\d+\]")  # rows that vocabularies keep free
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +82,14 @@ class Pieces(NamedTuple):
         special = np.zeros(len(tokenizer), bool)
         special[[tokenizer.ids[t] for t in tokenizer.special_tokens]] = True
         continues = [p.startswith(CONTINUATION) for p in tokenizer.vocabulary]
+        unused = [bool(UNUSED.fullmatch(p)) for p in tokenizer.vocabulary]
+        ordinary = np.flatnonzero(~special)
         return cls(
             tokenizer.pad_token_id,
             tokenizer.cls_token_id,
             tokenizer.sep_token_id,
             tokenizer.mask_token_id,
-            np.flatnonzero(~special),
+            ordinary[~np.array(unused)[ordinary]],
             special,
             np.array(continues),
         )

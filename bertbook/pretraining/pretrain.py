@@ -312,9 +312,9 @@ def choose_config(model, tokenizer, examples):
         )
     else:
         config = BertConfig.from_json(find_folder(model) / "config.json")
-    if config.vocab_size != len(tokenizer):
+    if config.vocab_size < len(tokenizer):  # more rows are padding
         raise ValueError(
-            "`vocab_size` must be that of the tokenizer, "
+            "`vocab_size` must hold the pieces of the tokenizer, "
             f"{len(tokenizer)}. Received: {config.vocab_size}."
         )
     if examples.max_length > config.max_position_embeddings:

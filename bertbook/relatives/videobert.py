@@ -14,8 +14,12 @@ import numpy as np
 from bertbook.checks import is_integer
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
+from bertbook.weights.pretrained import Pretrained
 
 ROUNDS = 50  # the most rounds of k-means
+# The weights with a row for every piece: the table, and the bias of its head.
+ROW_A_PIECE = ("token/embeddings", "masked_lm/bias")
+HEAD_OPTIONS = ("attention", "num_labels", "pooler")
 
 
 def add_tokens(tokenizer, tokens):
@@ -42,7 +46,7 @@ def add_tokens(tokenizer, tokens):
         strip_accents=tokenizer.strip_accents,
         split_cjk=tokenizer.split_cjk,
         max_word_length=tokenizer.max_word_length,
-        added_tokens=[*tokenizer.special_tokens, *tokens],
+        added_tokens=[*tokenizer.added_tokens, *tokens],
         engine=tokenizer.engine,
     )
 
@@ -50,37 +54,67 @@ def add_tokens(tokenizer, tokens):
 def grow_vocabulary(model, tokenizer, seed=0):
     """Returns a model with a row for every new token, all else as it was.
 
+    Where the model's table is padded, new tokens take the spare rows first.
+
     Args:
         model: A model with a token table, such as `BertForMaskedLM`.
         tokenizer: What `add_tokens` gave for the model's tokenizer.
         seed: Seed of the new rows, drawn around 0 as all rows once were.
 
     Raises:
-        ValueError: The tokenizer does not go on from the model's vocabulary.
+        ValueError: The tokenizer does not go on from the model's vocabulary,
+            or `model` is something else.
     """
-    config = model.config
-    count = len(tokenizer) - config.vocab_size
-    known = [] if model.tokenizer is None else model.tokenizer.vocabulary
-    if count < 1 or known != tokenizer.vocabulary[: len(known)]:
+    if not isinstance(model, Pretrained):
         raise ValueError(
-            "`tokenizer` must hold the model's vocabulary, "
-            f"{config.vocab_size} pieces, and more behind it. Received: "
-            f"{len(tokenizer)} pieces."
+            "`model` must be a model of this package. Received: "
+            f"{type(model).__name__}."
         )
-    rng = np.random.default_rng(seed)
+    config = model.config
+    known = _count_known(model, tokenizer)
+    size = max(config.vocab_size, len(tokenizer))
+    options = model.get_config()
     grown = type(model)(
-        config.replace(vocab_size=len(tokenizer)), dtype=model.dtype_policy
+        config.replace(vocab_size=size),
+        dtype=model.dtype_policy,
+        **{name: options[name] for name in HEAD_OPTIONS if name in options},
     )
+    # An encoder-decoder may have a second vocabulary, which stays.
+    has_two = getattr(config, "target_vocab_size", None) is not None
+    rng = np.random.default_rng(seed)
     for old, new in zip(model.weights, grown.weights, strict=True):
         values = keras.ops.convert_to_numpy(old)
-        if old.shape != new.shape:  # the token table, or the bias of the head
-            rows = np.zeros((count, *values.shape[1:]), values.dtype)
+        is_target = "target_embeddings" in old.path and has_two
+        if old.path.endswith(ROW_A_PIECE) and not is_target:
+            shape = len(tokenizer) - known, *values.shape[1:]
+            rows = np.zeros(shape, values.dtype)
             if values.ndim == 2:
-                rows += rng.normal(0, config.initializer_range, rows.shape)
-            values = np.concatenate([values, rows])
+                rows += rng.normal(0, config.initializer_range, shape)
+            spare = values[len(tokenizer) :]
+            values = np.concatenate([values[:known], rows, spare])
         new.assign(values)
     grown.tokenizer = tokenizer
+    if hasattr(model, "target_tokenizer"):
+        grown.target_tokenizer = (
+            model.target_tokenizer if has_two else tokenizer
+        )
     return grown
+
+
+def _count_known(model, tokenizer):
+    """Returns how many pieces a model knows; refuses a tokenizer of others."""
+    pieces = getattr(tokenizer, "vocabulary", [])
+    known = model.config.vocab_size
+    goes_on = True
+    if model.tokenizer is not None:
+        known = len(model.tokenizer)
+        goes_on = model.tokenizer.vocabulary == pieces[:known]
+    if len(pieces) <= known or not goes_on:
+        raise ValueError(
+            f"`tokenizer` must hold the model's vocabulary, {known} pieces, "
+            f"and more behind it. Received: {len(pieces)} pieces."
+        )
+    return known
 
 
 def cluster_frames(

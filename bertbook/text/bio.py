@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bertbook.checks import check_text, checked_list, is_integer
+
 WORD = re.compile(r"[^\W_]+")
 APOSTROPHES = ("'", "’")
 INNER_MARKS = "-.'’/&@_"  # join two words that touch them: U.S, O'Hara, A/B
@@ -111,9 +113,16 @@ def place_entities(
         probabilities, `score`.
 
     Raises:
-        ValueError: An entity ends after the last word.
+        ValueError: An entity ends after the last word, or an argument is
+            something else.
     """
-    words = len(offsets)
+    check_text(text, "text")
+    words = len(checked_list(offsets, "offsets"))
+    for entity in checked_list(entities, "entities"):
+        if not isinstance(entity, Entity):
+            raise ValueError(
+                f"`entities` must hold `Entity`s. Received: {entity!r}."
+            )
     if any(entity.stop > words for entity in entities):
         raise ValueError(
             "`entities` must lie within the words of `offsets`, "
@@ -147,7 +156,20 @@ def find_words(
 
     Returns:
         Start and end of each word in characters, a list.
+
+    Raises:
+        ValueError: An argument is something else.
     """
+    if not hasattr(tokenizer, "encode") or isinstance(tokenizer, str):
+        raise ValueError(
+            "`tokenizer` must be a `Tokenizer`. Received: "
+            f"{type(tokenizer).__name__}."
+        )
+    if most_pieces is not None and not is_integer(most_pieces):
+        raise ValueError(
+            "`most_pieces` must be an integer, or None. Received: "
+            f"{most_pieces!r}."
+        )
     encoding = tokenizer.encode(text)
     spans: dict[int, tuple[int, int]] = {}
     pieces = Counter(word for word in encoding.word_ids if word is not None)
@@ -171,18 +193,21 @@ def find_words(
 
 def _belongs(text: str, word: tuple[int, int], start: int, end: int) -> bool:
     """Returns whether a part of a text continues the word before it."""
-    before, part = text[slice(*word)], text[start:end]
+    part = text[start:end]
+    # Not a copy of the whole word, which may be as long as the text.
+    first, last = text[word[0]], text[word[1] - 1]
+    is_one = word[1] - word[0] == 1
     if word[1] != start:  # a space lies between them
         return False
-    if before in APOSTROPHES:
+    if is_one and first in APOSTROPHES:
         return part.lower() == "s"
-    if part == "." and "." in before and before[-1].isalpha():
+    if part == "." and last.isalpha() and text.find(".", *word) >= 0:
         return True  # the last period of U.S. or e.g.
     after = WORD.match(text, end)
     if part in tuple(NUMBER_MARKS):
-        return before[-1].isdigit() and text[end : end + 1].isdigit()
+        return last.isdigit() and text[end : end + 1].isdigit()
     if part in tuple(INNER_MARKS):
         clitic = part in APOSTROPHES and after and after[0].lower() == "s"
-        return before[-1].isalnum() and after is not None and not clitic
-    inside = len(before) > 1 and before[-1] in INNER_MARKS + NUMBER_MARKS
+        return last.isalnum() and after is not None and not clitic
+    inside = not is_one and last in INNER_MARKS + NUMBER_MARKS
     return inside and part[0].isalnum()

@@ -10,6 +10,7 @@ Differences: none; the papers leave this step to the programs that score.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from bertbook.checks import check_text, checked_list, is_integer
 from bertbook.text.wordpiece import CONTINUATION
 
 CLOSING = frozenset(".,;:!?%)]}»”…")  # no space before them
@@ -30,7 +31,13 @@ def spell(ids: Iterable[int], tokenizer: Any) -> str:
         ValueError: An id is not in the vocabulary: it is of another model, or
             of a model whose table has more rows.
     """
-    pieces = (_piece(i, tokenizer.vocabulary) for i in ids)
+    if not hasattr(tokenizer, "special_tokens"):
+        raise ValueError(
+            "`tokenizer` must be a `Tokenizer`. Received: "
+            f"{type(tokenizer).__name__}."
+        )
+    numbers = checked_list(ids, "ids")
+    pieces = (_piece(i, tokenizer.vocabulary) for i in numbers)
     ordinary = (
         piece for piece in pieces if piece not in tokenizer.special_tokens
     )
@@ -39,23 +46,23 @@ def spell(ids: Iterable[int], tokenizer: Any) -> str:
 
 def _piece(number: int, vocabulary: Sequence[str]) -> str:
     """Returns the piece of an id."""
-    if not 0 <= number < len(vocabulary):
+    if not is_integer(number) or not 0 <= number < len(vocabulary):
         raise ValueError(
             f"`ids` must hold integers in [0, {len(vocabulary)}), of which "
-            f"the vocabulary has a piece. Received: {int(number)}."
+            f"the vocabulary has a piece. Received: {number}."
         )
     return vocabulary[number]
 
 
 def join_pieces(pieces: Iterable[str]) -> list[str]:
     """Joins pieces to words and punctuation."""
-    words: list[str] = []
-    for piece in pieces:
+    words: list[list[str]] = []
+    for piece in _checked_texts(pieces, "pieces"):
         if piece.startswith(CONTINUATION) and words:
-            words[-1] += piece.removeprefix(CONTINUATION)
+            words[-1].append(piece.removeprefix(CONTINUATION))
         else:
-            words.append(piece)
-    return words
+            words.append([piece])
+    return ["".join(word) for word in words]
 
 
 def join_words(words: Sequence[str]) -> str:
@@ -64,6 +71,7 @@ def join_words(words: Sequence[str]) -> str:
     >>> join_words(["¿", "Qué", "son", '"', "1", ",", "5", "m", '"', "?"])
     '¿Qué son "1,5 m"?'
     """
+    words = _checked_texts(words, "words")
     text, in_quotes = "", False
     for place, word in enumerate(words):
         if place and not _stand_together(words, place, in_quotes):
@@ -71,6 +79,14 @@ def join_words(words: Sequence[str]) -> str:
         in_quotes ^= word == QUOTE
         text += word
     return text
+
+
+def _checked_texts(texts: Iterable[str], name: str) -> list[str]:
+    """Returns strings as a list; refuses anything else."""
+    listed = checked_list(texts, name)
+    for place, text in enumerate(listed):
+        check_text(text, f"{name}[{place}]")
+    return listed
 
 
 def _stand_together(words: Sequence[str], place: int, in_quotes: bool) -> bool:

@@ -7,6 +7,8 @@ that a wrong cut costs little.
 
 import re
 
+from bertbook.checks import check_text
+
 # Words before which a period ends no sentence, in lower case.
 LISTED = (
     "mr mrs ms messrs dr prof rev hon st gen col maj capt lt sgt sen rep gov "
@@ -38,6 +40,7 @@ def split_sentences(paragraph: str) -> list[str]:
     >>> split_sentences('Mr. Reed saw it. "Go!" he said. It was 4.5 m long.')
     ['Mr. Reed saw it.', '"Go!" he said.', 'It was 4.5 m long.']
     """
+    check_text(paragraph, "paragraph")
     sentences, start = [], 0
     for match in SENTENCE_END.finditer(paragraph):
         if _ends_here(paragraph, start, match):

@@ -27,19 +27,21 @@ from bertbook.checks import (
     check_rows,
     check_switch,
     check_text,
-    checked_lines,
+    checked_list,
     is_integer,
 )
 from bertbook.files import check_folder, write_together
 from bertbook.locations import find_folder
+from bertbook.text import added_tokens as whole_tokens
 from bertbook.text import wordpiece
+from bertbook.text.added_tokens import AddedToken
+from bertbook.text.reach import check_reach
+from bertbook.text.tensor_map import BatchMap
+from bertbook.text.tokenizer_files import read_tokenizer
 from bertbook.text.vocabulary import (
     SPECIAL_TOKENS,
-    has_capitals,
     limit_letters,
     number_pieces,
-    read_settings,
-    read_tokenizer_json,
     read_vocabulary,
     train_pieces,
 )
@@ -54,6 +56,11 @@ TOKENIZER_FILES = (
     "added_tokens.json",
     "special_tokens_map.json",
 )
+PADDINGS = ("longest", "max_length")
+# A longer row or a larger batch is a slip, or the number by which other
+# libraries say that there is no limit: it would fill the memory with [PAD].
+MOST_PADDED = 2**20
+MOST_CELLS = 2**30
 
 
 @dataclass(frozen=True)
@@ -86,12 +93,21 @@ class Tokenizer:
         strip_accents: Whether to drop accents; None means "as `lowercase`".
         split_cjk: Whether each CJK character is a word of its own.
         max_word_length: A longer word, in characters, is [UNK].
-        added_tokens: Further pieces that a raw text may hold, kept whole.
+        added_tokens: Further pieces that a raw text may hold, kept whole:
+            strings, for special tokens, or `AddedToken`s.
         engine: "rust", or "python" for `wordpiece`: slower, same results.
+
+    Attributes:
+        decided_by: After `from_pretrained`: for `lowercase`, `strip_accents`
+            and `split_cjk` the file, or the rule, that decided it.
 
     Raises:
         ValueError: A piece occurs twice in `vocabulary`, a special or added
-            token is missing from it, or an option has an unknown value.
+            token is missing from it, no text reaches most of its pieces, or
+            an option has an unknown value.
+
+    Warns:
+        UserWarning: No text reaches some of the pieces.
     """
 
     def __init__(
@@ -102,10 +118,10 @@ class Tokenizer:
         strip_accents: bool | None = None,
         split_cjk: bool = True,
         max_word_length: int = wordpiece.HUGGING_FACE_WORD_LIMIT,
-        added_tokens: Sequence[str] = (),
+        added_tokens: Sequence[str | AddedToken] = (),
         engine: str = "rust",
     ):
-        if engine not in ENGINES:
+        if engine not in list(ENGINES):  # an array is equal to no string
             raise ValueError(
                 f"`engine` must be one of {', '.join(ENGINES)}. "
                 f"Received: {engine!r}."
@@ -113,25 +129,27 @@ class Tokenizer:
         check_switch(lowercase, "lowercase")
         check_switch(strip_accents is None or strip_accents, "strip_accents")
         check_switch(split_cjk, "split_cjk")
-        if not is_integer(max_word_length) or max_word_length < 1:
+        limit = wordpiece.MOST_WORD_LENGTH
+        if not is_integer(max_word_length) or not 1 <= max_word_length <= limit:
             raise ValueError(
-                "`max_word_length` must be an integer >= 1. "
+                f"`max_word_length` must be an integer in [1, {limit}], since "
+                "the time for a word grows with the cube of its length. "
                 f"Received: {max_word_length!r}."
             )
         self.ids = number_pieces(vocabulary)
         self.vocabulary = list(self.ids)
-        unknown = [token for token in added_tokens if token not in self.ids]
-        if isinstance(added_tokens, str) or unknown:
-            raise ValueError(
-                "`added_tokens` must be a list of pieces of `vocabulary`. "
-                f"Received: {added_tokens!r}."
-            )
+        more = whole_tokens.checked_tokens(added_tokens, self.ids)
+        tokens = {t.content: t for t in map(AddedToken, SPECIAL_TOKENS)}
+        self.added_tokens = (*(tokens | {t.content: t for t in more}).values(),)
+        self.decided_by: dict[str, str] = {}
         self.lowercase = lowercase
         self.strip_accents = strip_accents
         self.split_cjk = split_cjk
-        self.max_word_length = max_word_length
+        self.max_word_length = int(max_word_length)
         self.special_tokens = tuple(
-            dict.fromkeys((*SPECIAL_TOKENS, *added_tokens))
+            t.content
+            for t in self.added_tokens
+            if t.special or t.content in SPECIAL_TOKENS
         )
         self.engine = engine
         self.pad_token_id, self.unk_token_id = (
@@ -144,6 +162,12 @@ class Tokenizer:
         )
         self.mask_token_id = self.ids["[MASK]"]
         self._rust_tokenizers: dict[int | None, rust.Tokenizer] = {}
+        rules = lowercase, self._strips_accents, split_cjk
+        self._kept_whole = whole_tokens.without_doubles(
+            self.added_tokens, *rules
+        )
+        kept = {t.content for t in self.added_tokens}
+        check_reach(self.vocabulary, *rules, self.max_word_length, kept)
 
     def __repr__(self) -> str:
         case = "uncased" if self.lowercase else "cased"
@@ -164,7 +188,7 @@ class Tokenizer:
             FileNotFoundError: `path` is not a file.
             ValueError: The file is not UTF-8, or is no BERT vocabulary.
         """
-        pieces = read_vocabulary(Path(path))
+        pieces = read_vocabulary(path)
         return cls(pieces, lowercase=lowercase, engine=engine)
 
     @classmethod
@@ -173,8 +197,11 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Reads the tokenizer of a model: `tokenizer.json` or `vocab.txt`.
 
+        What one leaves out is read from tokenizer_config.json,
+        special_tokens_map.json, added_tokens.json and the config of the model.
         Stored truncation and padding are switched off. Where no file says
-        whether a `vocab.txt` is cased, a piece with a capital letter decides.
+        whether a `vocab.txt` is cased, its share of capitalized pieces
+        decides; `decided_by` tells what did.
 
         Args:
             name_or_dir: A shipped name, a folder, or "hf://org/name".
@@ -182,21 +209,13 @@ class Tokenizer:
 
         Raises:
             FileNotFoundError: The folder has neither file.
-            ValueError: The file describes another tokenizer than BERT's.
+            ValueError: A file describes another tokenizer than BERT's, or two
+                files disagree.
         """
-        folder = find_folder(name_or_dir)
-        if (folder / "tokenizer.json").is_file():
-            return cls(
-                **read_tokenizer_json(folder / "tokenizer.json"), engine=engine
-            )
-        if not (folder / "vocab.txt").is_file():
-            raise FileNotFoundError(
-                f"No tokenizer.json and no vocab.txt in {folder}."
-            )
-        pieces = read_vocabulary(folder / "vocab.txt")
-        settings = read_settings(folder / "tokenizer_config.json")
-        settings.setdefault("lowercase", not has_capitals(pieces))
-        return cls(pieces, **settings, engine=engine)
+        keywords, decided_by = read_tokenizer(find_folder(name_or_dir))
+        tokenizer = cls(**keywords, engine=engine)
+        tokenizer.decided_by = decided_by
+        return tokenizer
 
     @classmethod
     def train(
@@ -229,10 +248,6 @@ class Tokenizer:
         """
         check_switch(lowercase, "lowercase")
         check_text(alphabet, "alphabet")
-        if not is_integer(vocab_size):
-            raise ValueError(
-                f"`vocab_size` must be an integer. Received: {vocab_size!r}."
-            )
         if limit_alphabet is not None and (
             not is_integer(limit_alphabet) or limit_alphabet < 1
         ):
@@ -240,26 +255,39 @@ class Tokenizer:
                 "`limit_alphabet` must be an integer >= 1, or None. "
                 f"Received: {limit_alphabet!r}."
             )
-        counts: Mapping[str, int] = wordpiece.count_words(
-            checked_lines(lines), lowercase
-        )
+        counts: Mapping[str, int] = wordpiece.count_words(lines, lowercase)
         if limit_alphabet is not None:
             counts = limit_letters(counts, limit_alphabet)
         pieces = train_pieces(counts, vocab_size, alphabet)
         return cls(pieces, lowercase=lowercase, engine=engine)
 
-    def save_pretrained(self, folder: str | Path) -> None:
+    def save_pretrained(
+        self, folder: str | Path, model_max_length: int | None = None
+    ) -> None:
         """Writes vocab.txt, tokenizer.json and tokenizer_config.json.
 
         They take effect together, as `files.write_together` says.
 
+        Args:
+            folder: Made where it is missing.
+            model_max_length: The longest row that the model takes, for
+                programs that cut at it; None leaves it out.
+
         Raises:
-            ValueError: `folder` is no name of a folder.
+            ValueError: `folder` is no name of a folder, or `model_max_length`
+                is below 1.
             OSError: The disk is full, or `folder` cannot be written.
         """
+        if model_max_length is not None and (
+            not is_integer(model_max_length) or model_max_length < 1
+        ):
+            raise ValueError(
+                "`model_max_length` must be an integer >= 1, or None. "
+                f"Received: {model_max_length!r}."
+            )
         folder = check_folder(folder)
         with write_together(folder, TOKENIZER_FILES, TOKENIZER_CONFIG) as new:
-            self.write_files(new)
+            self.write_files(new, model_max_length)
 
     def write_files(
         self, folder: Path, model_max_length: int | None = None
@@ -268,14 +296,21 @@ class Tokenizer:
 
         Args:
             folder: Made where it is missing.
-            model_max_length: Most tokens of a model's input, which other
-                libraries read. None leaves it open.
+            model_max_length: As in `save_pretrained`.
         """
         folder.mkdir(parents=True, exist_ok=True)
         text = "\n".join(self.vocabulary) + "\n"
         (folder / "vocab.txt").write_text(text, encoding="utf-8", newline="\n")
         text = self._rust(None).to_str(pretty=True)
         (folder / "tokenizer.json").write_text(text, encoding="utf-8")
+        settings = self._settings()
+        if model_max_length is not None:
+            settings["model_max_length"] = int(model_max_length)
+        text = json.dumps(settings, indent=2) + "\n"
+        (folder / TOKENIZER_CONFIG).write_text(text, encoding="utf-8")
+
+    def _settings(self) -> dict[str, Any]:
+        """Returns what tokenizer_config.json holds."""
         settings: dict[str, Any] = {
             "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
@@ -286,10 +321,12 @@ class Tokenizer:
                 for token in SPECIAL_TOKENS
             },
         }
-        if model_max_length is not None:
-            settings["model_max_length"] = model_max_length
-        path = folder / TOKENIZER_CONFIG
-        path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        if len(self.added_tokens) > len(SPECIAL_TOKENS):
+            # Programs that read vocab.txt alone learn of them here.
+            settings["added_tokens_decoder"] = {
+                str(self.ids[t.content]): t.to_dict() for t in self.added_tokens
+            }
+        return settings
 
     # Encoding and decoding.
 
@@ -348,17 +385,12 @@ class Tokenizer:
 
         Raises:
             ValueError: The batch is empty, the two lists differ in length, a
-                row is not a string, or an option is unknown.
+                row is not a string, an option is unknown, or `max_length` is
+                too long to pad to.
         """
         texts, pairs = check_rows(texts, pairs)
         max_length = check_max_length(max_length, pairs is not None)
-        if padding not in ("longest", "max_length"):
-            raise ValueError(
-                '`padding` must be "longest" or "max_length". '
-                f"Received: {padding!r}."
-            )
-        if padding == "max_length" and max_length is None:
-            raise ValueError('`padding="max_length"` needs `max_length`.')
+        _check_padding(padding, max_length, len(texts))
         rows, type_rows = self._encode_rows(texts, pairs, max_length)
         width = max(map(len, rows))
         if padding == "max_length" and max_length is not None:
@@ -374,6 +406,39 @@ class Tokenizer:
             batch["token_type_ids"][real] = _flatten(type_rows)
         return batch
 
+    def as_map(
+        self, max_length: int | None = None, padding: str = "max_length"
+    ) -> BatchMap:
+        """Returns a function for `map` of a `tf.data.Dataset` of raw texts.
+
+        It goes before `batch`, or after it, which is faster. Of an element
+        `(texts, label)` the label comes out as it is, so that `fit` takes the
+        data set:
+
+            lines = tf.data.Dataset.from_tensor_slices((texts, labels))
+            model.fit(lines.batch(32).map(tokenizer.as_map(max_length=64)))
+
+        A pair is a tuple in the place of the text, `((text, pair), label)`. A
+        dict of columns will do too: `text` and perhaps `text_pair`, `label`
+        and `weight`; other columns are left out.
+
+        Args:
+            max_length: Length to cut to, as in `encode`.
+            padding: "max_length" pads to `max_length`, so that all batches
+                have one shape; "longest" to the longest row.
+
+        Returns:
+            A function of elements. The batch that it gives is a dict of
+            `input_ids`, `token_type_ids` and `attention_mask`, int32 of shape
+            `(B, max_length)`.
+
+        Raises:
+            ValueError: `max_length` or `padding` is unknown or out of range.
+        """
+        max_length = check_max_length(max_length, False)
+        _check_padding(padding, max_length, 1)
+        return BatchMap(self, max_length, padding)
+
     def encode_pieces(self, texts: Sequence[str]) -> list[list[int]]:
         """Returns the ids of each text, without [CLS] and [SEP].
 
@@ -385,7 +450,7 @@ class Tokenizer:
         """
         texts, _ = check_rows(texts, None)
         if self.engine == "python":
-            return [[self.ids[p.text] for p in self._pieces(t)] for t in texts]
+            return [[number for _, number in self._cut(t)] for t in texts]
         encoded = self._rust(None).encode_batch_fast(
             texts, add_special_tokens=False
         )
@@ -403,7 +468,8 @@ class Tokenizer:
         Raises:
             ValueError: An id is no integer, or outside the vocabulary.
         """
-        ids = list(ids)
+        check_switch(skip_special_tokens, "skip_special_tokens")
+        ids = checked_list(ids, "ids")
         for i in ids:
             if not is_integer(i) or not 0 <= i < len(self):
                 raise ValueError(
@@ -437,37 +503,51 @@ class Tokenizer:
 
     def _encode_in_python(self, text, pair, max_length) -> Encoding:
         """Encodes with `wordpiece`, as the Rust library would."""
-        parts = [self._pieces(t) for t in (text, pair) if t is not None]
+        parts = [self._cut(t) for t in (text, pair) if t is not None]
         if max_length is not None:
             room = max_length - len(parts) - 1
             lengths = longest_first([len(part) for part in parts], room)
             parts = [part[:n] for part, n in zip(parts, lengths, strict=True)]
         added = (0, 0), None, None
         rows: list[tuple] = [("[CLS]", 0, *added)]
+        ids = [self.cls_token_id]
         for segment, part in enumerate(parts):
             rows.extend(
                 (p.text, segment, (p.start, p.end), p.word, segment)
-                for p in part
+                for p, _ in part
             )
             rows.append(("[SEP]", segment, *added))
+            ids += [*(number for _, number in part), self.sep_token_id]
         tokens, types, offsets, words, sequences = map(
             list, zip(*rows, strict=True)
         )
-        ids = [self.ids[token] for token in tokens]
         return Encoding(
             tokens, ids, types, [1] * len(ids), offsets, words, sequences
         )
 
-    def _pieces(self, text: str) -> list[wordpiece.Piece]:
-        return wordpiece.tokenize(
-            text,
-            self.ids,
-            lowercase=self.lowercase,
-            strip_accents=self.strip_accents,
-            split_cjk=self.split_cjk,
-            special_tokens=self.special_tokens,
-            max_word_length=self.max_word_length,
+    def _cut(self, text: str) -> list[tuple[wordpiece.Piece, int]]:
+        """Cuts a text with `wordpiece`: the pieces and their ids."""
+        rules: dict[str, Any] = {
+            "lowercase": self.lowercase,
+            "strip_accents": self._strips_accents,
+            "split_cjk": self.split_cjk,
+            "max_word_length": self.max_word_length,
+        }
+        tokens = self._kept_whole
+        if not all(token.is_plain for token in tokens):
+            return [*whole_tokens.cut(text, tokens, self.ids, **rules)]
+        names = [token.content for token in tokens]
+        pieces = wordpiece.tokenize(
+            text, self.ids, special_tokens=names, **rules
         )
+        return [(piece, self.ids[piece.text]) for piece in pieces]
+
+    @property
+    def _strips_accents(self) -> bool:
+        """Whether accents are dropped: None means "as `lowercase`"."""
+        if self.strip_accents is None:
+            return self.lowercase
+        return self.strip_accents
 
     @cached_property
     def _word_piece(self) -> models.WordPiece:
@@ -490,15 +570,24 @@ class Tokenizer:
     def _build_rust(self) -> rust.Tokenizer:
         """Assembles the same five steps from the parts of the Rust library."""
         built = rust.Tokenizer(self._word_piece)
-        built.add_special_tokens(
-            [rust.AddedToken(t, normalized=False) for t in self.special_tokens]
-        )
         built.normalizer = normalizers.BertNormalizer(
             clean_text=True,
             handle_chinese_chars=self.split_cjk,
             strip_accents=self.strip_accents,
             lowercase=self.lowercase,
         )
+        # After the normalizer, which cleans what it is to find.
+        for special, add in (
+            (True, built.add_special_tokens),
+            (False, built.add_tokens),
+        ):
+            add(
+                [
+                    rust.AddedToken(**token.to_dict())
+                    for token in self._kept_whole
+                    if token.special == special
+                ]
+            )
         built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         built.post_processor = processors.BertProcessing(
             ("[SEP]", self.sep_token_id), ("[CLS]", self.cls_token_id)
@@ -523,6 +612,31 @@ def longest_first(lengths: Sequence[int], room: int) -> list[int]:
     if lengths[0] > lengths[1]:
         return [room - shorter, shorter]
     return [shorter, room - shorter]
+
+
+def _check_padding(padding: str, max_length: int | None, rows: int) -> None:
+    """Refuses an unknown padding, and one that would fill the memory.
+
+    Args:
+        padding: "longest" or "max_length".
+        max_length: The length to pad to.
+        rows: How many rows there are.
+    """
+    if padding not in list(PADDINGS):
+        raise ValueError(
+            '`padding` must be "longest" or "max_length". '
+            f"Received: {padding!r}."
+        )
+    if padding == "longest":
+        return
+    if max_length is None:
+        raise ValueError('`padding="max_length"` needs `max_length`.')
+    if max_length > MOST_PADDED or rows * max_length > MOST_CELLS:
+        raise ValueError(
+            f'With `padding="max_length"`, `max_length` must be at most '
+            f"{MOST_PADDED:,}, and all rows together at most {MOST_CELLS:,}. "
+            f"Received: {rows:,} rows of {max_length:,}."
+        )
 
 
 def _flatten(rows) -> np.ndarray:

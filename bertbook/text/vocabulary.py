@@ -3,43 +3,27 @@
 Differences: the Rust trainer picks the pair that occurs most often, as BPE
 does, not by WordPiece's score. Its own order of equally frequent characters
 changes from run to run; here the alphabet is sorted and handed to it first.
+Words of more than 100 characters, which no tokenizer spells, are left out.
 """
 
 import codecs
-import json
 import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+from bertbook.checks import is_integer
+from bertbook.text.wordpiece import HUGGING_FACE_WORD_LIMIT as WORD_LIMIT
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 REPEATS = 1_000  # occurrences of one word handed to the trainer in one string
 
 # What a `vocab.txt` could not give back: a lone surrogate, a line break.
 UNWRITABLE = re.compile(r"[\ud800-\udfff\n]|\r\Z")
-
-# What the parts of a tokenizer.json must be for it to be BERT's.
-BERT_PARTS = {
-    ("model", "type"): "WordPiece",
-    ("model", "unk_token"): "[UNK]",
-    ("model", "continuing_subword_prefix"): "##",
-    ("normalizer", "type"): "BertNormalizer",
-    ("normalizer", "clean_text"): True,
-    ("pre_tokenizer", "type"): "BertPreTokenizer",
-}
-
-# An added token is looked for in the raw text, everywhere and as it is.
-ADDED_TOKEN = {
-    "special": True,
-    "normalized": False,
-    "single_word": False,
-    "lstrip": False,
-    "rstrip": False,
-}
 
 
 def number_pieces(pieces: Sequence[str]) -> dict[str, int]:
@@ -76,7 +60,7 @@ def number_pieces(pieces: Sequence[str]) -> dict[str, int]:
     return ids
 
 
-def read_vocabulary(path: Path) -> list[str]:
+def read_vocabulary(path: str | Path) -> list[str]:
     """Reads a `vocab.txt`: one piece a line, the line number is the id.
 
     Lines may end as on Windows, and a byte order mark may come first.
@@ -85,6 +69,9 @@ def read_vocabulary(path: Path) -> list[str]:
         FileNotFoundError: `path` is not a file.
         ValueError: The file is not UTF-8, or a line in it is empty.
     """
+    if not isinstance(path, str | PathLike):
+        raise ValueError(f"`path` must be a path. Received: {path!r}.")
+    path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"No vocabulary at {path}.")
     text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
@@ -107,70 +94,6 @@ def read_vocabulary(path: Path) -> list[str]:
     return pieces
 
 
-def has_capitals(pieces: Sequence[str]) -> bool:
-    """Returns whether a vocabulary is cased: special tokens do not count."""
-    return any(
-        piece != piece.lower()
-        for piece in pieces
-        if not (piece.startswith("[") and piece.endswith("]"))
-    )
-
-
-def read_settings(path: Path) -> dict[str, Any]:
-    """Reads the settings of a `tokenizer_config.json`, none where it is absent.
-
-    Returns:
-        Keywords of `Tokenizer`: those that the file sets.
-
-    Raises:
-        ValueError: The file is damaged, or a setting is not true or false.
-    """
-    if not path.is_file():
-        return {}
-    stored = _read_json(path)
-    keywords = {
-        "do_lower_case": "lowercase",
-        "strip_accents": "strip_accents",
-        "tokenize_chinese_chars": "split_cjk",
-    }
-    settings = {
-        keyword: stored[key]
-        for key, keyword in keywords.items()
-        if stored.get(key) is not None
-    }
-    for key, keyword in keywords.items():
-        if not isinstance(settings.get(keyword, True), bool):
-            raise ValueError(
-                f"{path}: `{key}` must be true or false. "
-                f"Received: {stored[key]!r}."
-            )
-    return settings
-
-
-def read_tokenizer_json(path: Path) -> dict[str, Any]:
-    """Reads the vocabulary and the settings of a `tokenizer.json`.
-
-    Stored truncation and padding are left out on purpose.
-
-    Returns:
-        Keywords of `Tokenizer`.
-
-    Raises:
-        ValueError: The file is damaged or describes another tokenizer.
-    """
-    stored = _read_json(path)
-    _check_is_berts(stored, path)
-    model, normalizer = stored["model"], stored["normalizer"]
-    return {
-        "vocabulary": _pieces_in_order(stored, path),
-        "lowercase": normalizer["lowercase"],
-        "strip_accents": normalizer.get("strip_accents"),
-        "split_cjk": normalizer["handle_chinese_chars"],
-        "max_word_length": model["max_input_chars_per_word"],
-        "added_tokens": [token["content"] for token in _added(stored)],
-    }
-
-
 def limit_letters(word_counts: Mapping[str, int], limit: int) -> dict[str, int]:
     """Leaves out the words that hold a rare character.
 
@@ -182,6 +105,11 @@ def limit_letters(word_counts: Mapping[str, int], limit: int) -> dict[str, int]:
         limit: How many characters stay, the most frequent ones; of those that
             occur as often, the ones that sort first.
     """
+    _check_counts(word_counts)
+    if not is_integer(limit) or limit < 1:
+        raise ValueError(
+            f"`limit` must be an integer >= 1. Received: {limit!r}."
+        )
     letters: Counter[str] = Counter()
     for word, count in word_counts.items():
         for letter in word:
@@ -208,6 +136,11 @@ def train_pieces(
         ValueError: There are no words, or `vocab_size` does not hold the
             special tokens and every character.
     """
+    _check_counts(word_counts)
+    if not is_integer(vocab_size):
+        raise ValueError(
+            f"`vocab_size` must be an integer. Received: {vocab_size!r}."
+        )
     if not word_counts:
         raise ValueError("`lines` must hold at least one word. Received: none.")
     first = {letter for word in word_counts for letter in word} | set(alphabet)
@@ -220,10 +153,17 @@ def train_pieces(
         )
     rust = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     rust.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    # No text reaches the pieces of a word that is too long to be spelled.
+    short = {w: n for w, n in word_counts.items() if len(w) <= WORD_LIMIT}
+    # The trainer reserves room for every piece that it is asked for. Each
+    # merge shortens a word, so that one of n letters gives at most n - 1.
+    most = len(start) + sum(len(word) - 1 for word in short)
     trainer = trainers.WordPieceTrainer(
-        vocab_size=vocab_size, special_tokens=start, show_progress=False
+        vocab_size=min(vocab_size, most),
+        special_tokens=start,
+        show_progress=False,
     )
-    rust.train_from_iterator(_repeat(word_counts), trainer)
+    rust.train_from_iterator(_repeat(short), trainer)
     ids = rust.get_vocab()
     if len(ids) < vocab_size:
         warnings.warn(
@@ -234,66 +174,17 @@ def train_pieces(
     return sorted(ids, key=ids.__getitem__)
 
 
+def _check_counts(word_counts: Mapping[str, int]) -> None:
+    """Refuses what does not count words."""
+    if not isinstance(word_counts, Mapping):
+        raise ValueError(
+            "`word_counts` must be a dict of words and how often they occur. "
+            f"Received: {type(word_counts).__name__}."
+        )
+
+
 def _repeat(word_counts: Mapping[str, int]) -> Iterator[str]:
     """Writes the words out again, as often as they occur."""
     for word, count in Counter(word_counts).items():
         for done in range(0, count, REPEATS):
             yield " ".join([word] * min(REPEATS, count - done))
-
-
-def _check_is_berts(stored: Mapping[str, Any], path: Path) -> None:
-    """Raises where a tokenizer.json is damaged, or not one of BERT's."""
-    for (part, key), expected in BERT_PARTS.items():
-        settings = stored.get(part)
-        received = settings.get(key) if isinstance(settings, dict) else None
-        if received != expected:
-            raise ValueError(
-                f"{path}: `{key}` of `{part}` must be {expected!r}. "
-                f"Received: {received!r}."
-            )
-    try:
-        Tokenizer.from_str(json.dumps(stored))
-    except Exception as error:  # the library raises no narrower one
-        raise ValueError(f"{path} is no tokenizer.json: {error}.") from error
-    for token in _added(stored):
-        for key, expected in ADDED_TOKEN.items():
-            if token[key] != expected:
-                raise ValueError(
-                    f"{path}: `{key}` of the added token {token['content']!r} "
-                    f"must be {expected}. Received: {token[key]}."
-                )
-
-
-def _added(stored: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return stored.get("added_tokens") or []
-
-
-def _pieces_in_order(stored: Mapping[str, Any], path: Path) -> list[str]:
-    """Lists the pieces of a tokenizer.json by their ids, without gaps."""
-    ids = dict(stored["model"]["vocab"])
-    for token in _added(stored):
-        number = ids.setdefault(token["content"], token["id"])
-        if number != token["id"]:
-            raise ValueError(
-                f"{path}: a piece must have one id. Received: "
-                f"{token['content']!r} with {number} and {token['id']}."
-            )
-    if sorted(ids.values()) != list(range(len(ids))):
-        raise ValueError(
-            f"{path}: the ids must be 0, 1, 2, ... without a gap. Received: "
-            f"{len(ids)} pieces, ids up to {max(ids.values())}."
-        )
-    return sorted(ids, key=ids.__getitem__)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not valid JSON: {error}.") from error
-    if not isinstance(stored, dict):
-        raise ValueError(
-            f"{path} must hold a JSON object. Received: "
-            f"{type(stored).__name__}."
-        )
-    return stored

@@ -17,9 +17,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from bertbook.checks import check_text, checked_lines
+
 CONTINUATION = "##"
 HUGGING_FACE_WORD_LIMIT = 100
 GOOGLE_WORD_LIMIT = 200
+MOST_WORD_LENGTH = 1_000  # the time for a word grows with the cube of it
 
 CJK_RANGES = (
     (0x3400, 0x4DBF),
@@ -104,6 +107,7 @@ def split_special_tokens(
     text: str, special_tokens: Collection[str]
 ) -> Iterator[tuple[int, str, bool]]:
     """Yields the parts of a text: start, part, and whether it is special."""
+    check_text(text, "text")
     if not special_tokens:
         yield 0, text, False
         return
@@ -231,7 +235,7 @@ def match_longest(
 def count_words(lines: Iterable[str], lowercase: bool = True) -> Counter[str]:
     """Counts the clean words of a text, for training a vocabulary."""
     chunks: Counter[str] = Counter()
-    for line in lines:
+    for line in checked_lines(lines):
         chunks.update(line.translate(NO_SPACE).split())
     words: Counter[str] = Counter()
     for chunk, count in chunks.items():

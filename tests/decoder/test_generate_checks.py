@@ -4,16 +4,20 @@ import numpy as np
 import pytest
 
 import bertbook as bb
+from bertbook.decoder.causal_lm import CausalLM
 from bertbook.decoder.generate import (
     beam_search,
     checked_inputs,
     checked_seeds,
+    count_pieces,
     greedy,
     sample,
 )
+from bertbook.decoder.seq2seq import Seq2SeqTransformer
 from tests.helpers import decoders
 from tests.helpers.decoders import MODELS, B, S, draw_given
-from tests.helpers.toys import TOY
+from tests.helpers.models import to_numpy
+from tests.helpers.toys import TOY, toy_config
 
 
 @pytest.fixture(params=MODELS)
@@ -205,3 +209,57 @@ def test_an_id_without_a_piece_is_refused(model):
 def test_checked_seeds_counts_up_from_a_number_or_takes_a_list():
     assert checked_seeds(5, 3).tolist() == [5, 6, 7]
     assert checked_seeds([2, 2, 9], 3).tolist() == [2, 2, 9]
+
+
+# Rows of a table that have no piece.
+
+
+SEARCHES = {
+    "greedy": {},
+    "sample": {"temperature": 3.0},
+    "beams": {"beam_width": 3},
+}
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("search", SEARCHES)
+def test_no_id_without_a_piece_is_written(search, use_cache):
+    """The spare rows of the table would win everywhere, could they."""
+    config = decoders.causal_config(vocab_size=len(decoders.TOKENIZER) + 5)
+    spare = decoders.draw_weights(CausalLM(config))
+    table = to_numpy(spare.token.embeddings).copy()
+    table[len(decoders.TOKENIZER) :] = 100 * table[3:8]
+    spare.token.embeddings.assign(table)
+    spare.tokenizer = decoders.TOKENIZER
+    options = {"search": search, "use_cache": use_cache, **SEARCHES[search]}
+    for text in bb.generate(spare, ["a b", "c"], 6, **options):
+        assert text  # decoded without an error
+    with pytest.raises(ValueError, match=r"`top_k` must be .* \[1, 33\]"):
+        bb.generate(spare, ["a"], 6, "sample", top_k=34)
+
+
+def test_the_target_vocabulary_counts_for_an_encoder_decoder():
+    config = decoders.seq2seq_config(target_vocab_size=41)
+    padded = decoders.draw_weights(Seq2SeqTransformer(config))
+    padded.tokenizer = decoders.TOKENIZER
+    padded.target_tokenizer = decoders.TARGET_TOKENIZER
+    assert count_pieces(padded) == 34
+    for search in SEARCHES:
+        assert len(bb.generate(padded, ["a b", "c"], 6, search=search)) == 2
+    padded.target_tokenizer = None
+    assert count_pieces(padded) == 41
+
+
+@pytest.mark.parametrize("other", [None, 5, "mini", "classifier"])
+def test_a_model_that_writes_nothing_is_refused(other):
+    if other == "classifier":
+        other = bb.BertForSequenceClassification(toy_config(), num_labels=2)
+    batch = {"input_ids": [[2, 5]]}
+    for call in (
+        lambda: bb.generate(other, ["a"]),
+        lambda: greedy(other, batch, 3),
+        lambda: sample(other, batch, 3),
+        lambda: beam_search(other, batch, 3),
+    ):
+        with pytest.raises(ValueError, match="`model` must be a `CausalLM`"):
+            call()

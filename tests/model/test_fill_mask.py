@@ -5,6 +5,7 @@ import pytest
 
 import bertbook as bb
 from bertbook.runtime import ops
+from bertbook.text.added_tokens import AddedToken
 from bertbook.text.vocabulary import SPECIAL_TOKENS
 
 PIECES = [*SPECIAL_TOKENS, "the", "sky", "is", "blue", "##ish", "fall", "##s"]
@@ -75,3 +76,41 @@ def test_a_model_without_tokenizer_is_refused(model):
     model.tokenizer = None
     with pytest.raises(ValueError, match="needs a tokenizer"):
         bb.fill_mask("[MASK]", model)
+
+
+# A padded table, a path, other models.
+
+
+def test_rows_without_a_piece_are_no_guess():
+    config = bb.BertConfig.named(
+        "tiny", vocab_size=len(PIECES) + 5, max_position_embeddings=12
+    )
+    padded = bb.BertForMaskedLM(config)
+    padded.tokenizer = bb.Tokenizer(PIECES)
+    bias = next(w for w in padded.weights if w.path.endswith("lm/bias"))
+    bias.assign(np.where(np.arange(len(PIECES) + 5) < len(PIECES), 0.0, 9.0))
+    guesses = bb.fill_mask("The [MASK]", padded, top_k=len(PIECES))
+    assert {guess["token"] for guess in guesses} == set(PIECES)
+    assert sum(g["score"] for g in guesses) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_path_is_a_folder_and_top_k_may_be_of_numpy(model, tmp_path):
+    model.save_pretrained(tmp_path)
+    guesses = bb.fill_mask("The [MASK]", tmp_path, top_k=np.int64(2))
+    assert guesses == bb.fill_mask("The [MASK]", str(tmp_path), top_k=2)
+    assert len(guesses) == 2
+
+
+def test_a_mask_that_takes_the_space_before_it_is_found(model):
+    mask = AddedToken("[MASK]", lstrip=True)
+    model.tokenizer = bb.Tokenizer(PIECES, added_tokens=[mask])
+    (guess,) = bb.fill_mask("The [MASK]", model, top_k=1)
+    assert guess["token"] in PIECES
+
+
+@pytest.mark.parametrize("other", [5, None, b"mini", "classifier", object()])
+def test_another_model_is_refused_in_one_sentence(other, model):
+    if other == "classifier":
+        other = bb.BertForSequenceClassification(model.config)
+    with pytest.raises(ValueError, match="`model` must be a name, a folder"):
+        bb.fill_mask("[MASK]", other)

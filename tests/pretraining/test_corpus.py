@@ -26,6 +26,7 @@ from bertbook.pretraining.corpus import (
     read_documents,
     read_shard,
 )
+from bertbook.text.added_tokens import AddedToken
 from bertbook.text.sentences import split_sentences
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.text.vocabulary import SPECIAL_TOKENS
@@ -161,6 +162,7 @@ def test_a_long_sentence_is_cut(tmp_path):
     assert made.record["tokens"] == sum(sizes) + 3
 
 
+@pytest.mark.filterwarnings("ignore:None of .* is a single letter")
 def test_many_pieces_need_wider_ids(tmp_path):
     path = write(tmp_path / "a.txt", "w65999 w7\n\nw7")
     for count, dtype in ((66_000, "int32"), (2**16 - 5, "uint16")):
@@ -499,6 +501,8 @@ def test_the_hash_tells_vocabularies_apart():
         Tokenizer(ODD, split_cjk=False),
         Tokenizer(ODD, max_word_length=7),
         Tokenizer(ODD, added_tokens=["46"]),
+        Tokenizer(ODD, added_tokens=[AddedToken("46", lstrip=True)]),
+        Tokenizer(ODD, added_tokens=[AddedToken("46", special=False)]),
         Tokenizer(ODD[:-1]),
     ]
     hashes = [corpus.vocabulary_hash(tokenizer) for tokenizer in tokenizers]

@@ -20,6 +20,7 @@ from bertbook.pretraining.masking import (
     replace_chosen,
 )
 from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.helpers.corpora import ODD, mini_pieces, odd_pieces
 
 B, S = 5, 37
@@ -67,6 +68,19 @@ def test_pieces_by_hand():
         piece for piece in ODD if piece not in special
     ]
     assert pieces.continues.tolist() == [p.startswith("##") for p in ODD]
+
+
+def test_pieces_that_stand_unused_are_not_put_in():
+    unused = [f"[unused{number}]" for number in range(90)]
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, *unused, "a", "[unused]", "b"])
+    pieces = Pieces.of(tokenizer)
+    assert [tokenizer.vocabulary[i] for i in pieces.ordinary] == [
+        "a", "[unused]", "b"
+    ]  # fmt: skip
+    ids = np.full((40, 30), tokenizer.ids["a"])
+    masking = Masking(rate=1.0, mask_share=0.0, random_share=1.0)
+    masked = mask_rows(ids, pieces, masking, np.random.default_rng(0))
+    assert set(np.unique(masked["input_ids"])) == set(pieces.ordinary)
 
 
 @pytest.mark.parametrize(

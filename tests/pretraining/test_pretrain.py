@@ -668,8 +668,10 @@ def test_a_vocabulary_of_a_refused_call_is_not_kept(tmp_path, tokenizer):
 
 
 def test_a_config_must_fit_vocabulary_and_length(tokenizer):
-    with pytest.raises(ValueError, match="`vocab_size` must be"):
-        choose_config(small_config(vocab_size=301), tokenizer, EXAMPLES)
+    with pytest.raises(ValueError, match="`vocab_size` must hold the pieces"):
+        choose_config(small_config(vocab_size=299), tokenizer, EXAMPLES)
+    padded = small_config(vocab_size=304)  # a multiple of 8
+    assert choose_config(padded, tokenizer, EXAMPLES) is padded
     with pytest.raises(ValueError, match="`max_length` must be at most"):
         choose_config(
             small_config(max_position_embeddings=23), tokenizer, EXAMPLES

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from bertbook.model.bert import BertForMaskedLM
+from bertbook.model.bert import (
+    BertForMaskedLM,
+    BertForSequenceClassification,
+)
 from bertbook.pretraining.masking import Masking, Pieces, mask_rows
 from bertbook.relatives.videobert import (
     add_tokens,
@@ -13,8 +16,10 @@ from bertbook.relatives.videobert import (
     grow_vocabulary,
 )
 from bertbook.runtime import keras
+from bertbook.text.added_tokens import AddedToken
+from bertbook.text.tokenizer import Tokenizer
 from tests.helpers.models import to_numpy
-from tests.helpers.toys import TOY, toy_config
+from tests.helpers.toys import PIECES, TOY, toy_config
 
 FRAMES = frame_tokens(range(3))
 VIDEO = add_tokens(TOY, ["[>]", *FRAMES])
@@ -108,3 +113,54 @@ def test_clusters_are_found():
 def test_bad_frames_are_refused(shape, clusters, message):
     with pytest.raises(ValueError, match=message):
         cluster_frames(np.zeros(shape), clusters)
+
+
+def padded_model(spare):
+    keras.utils.set_random_seed(0)
+    model = BertForMaskedLM(toy_config(vocab_size=len(TOY) + spare))
+    model.tokenizer = TOY
+    return model
+
+
+@pytest.mark.parametrize(("spare", "size"), [(2, 4), (4, 4), (7, 7)])
+def test_new_tokens_take_spare_rows_first(spare, size):
+    model = padded_model(spare)
+    bias = next(w for w in model.weights if w.path.endswith("lm/bias"))
+    bias.assign(np.full(bias.shape, 5.0))
+    grown = grow_vocabulary(model, VIDEO)
+    assert grown.config.vocab_size == len(TOY) + size
+    old, new = (
+        to_numpy(m.encoder.embeddings.token.embeddings) for m in (model, grown)
+    )
+    np.testing.assert_array_equal(new[: len(TOY)], old[: len(TOY)])
+    np.testing.assert_array_equal(new[len(TOY) + 4 :], old[len(TOY) + 4 :])
+    assert 0.01 < new[len(TOY) : len(TOY) + 4].std() < 0.04
+    bias = next(w for w in grown.weights if w.path.endswith("lm/bias"))
+    assert to_numpy(bias)[len(TOY) : len(TOY) + 4].tolist() == [0.0] * 4
+    assert grown.tokenizer is VIDEO
+
+
+def test_a_classifier_keeps_its_labels_as_it_grows():
+    model = BertForSequenceClassification(toy_config(), num_labels=3)
+    model.tokenizer = TOY
+    grown = grow_vocabulary(model, VIDEO)
+    batch = TOY(["cut it"])
+    np.testing.assert_allclose(
+        to_numpy(grown(batch)), to_numpy(model(batch)), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("other", [None, 5, "mini"])
+def test_what_is_no_model_or_tokenizer_is_refused(other):
+    with pytest.raises(ValueError, match="`model` must be a model"):
+        grow_vocabulary(other, VIDEO)
+    with pytest.raises(ValueError, match="`tokenizer` must hold"):
+        grow_vocabulary(small_model(), other)
+
+
+def test_switches_of_added_tokens_stay_as_more_are_added():
+    word = AddedToken("abc", special=False, normalized=True)
+    first = Tokenizer([*PIECES, "abc"], added_tokens=[word])
+    more = add_tokens(first, ["[z]"])
+    assert word in more.added_tokens
+    assert more.encode("ABC[z]").tokens[1:-1] == ["abc", "[z]"]

@@ -23,6 +23,8 @@ LETTERS = [chr(i) for i in range(ord("a"), ord("z") + 1)]
 TOY = Tokenizer([*SPECIAL_TOKENS, *LETTERS, "?"])
 QUESTION, CONTEXT = "w ?", "a b c d e f g h i j k"  # 2 and 11 pieces
 
+# The wide vocabulary has a piece for every character of every case.
+pytestmark = pytest.mark.filterwarnings("ignore:No text reaches")
 random_tests = settings(max_examples=100, deadline=None, derandomize=True)
 parts = st.tuples(
     st.integers(1, 61), st.integers(2, 23), st.integers(1, 22)

@@ -40,6 +40,7 @@ def from_settings(folder, content):
 def from_json(folder, *path, value=None, cut=None, content=None):
     """Loads a good tokenizer.json after one change in it."""
     make().save_pretrained(folder)
+    (folder / "vocab.txt").unlink()  # it would be compared
     file = folder / "tokenizer.json"
     if content is None:
         content = changed(file.read_text("utf-8"), path, value)[:cut]
@@ -251,7 +252,7 @@ TEXTS = {
     ),
     "an id that is a digit": (
         lambda t: t.decode("77"),
-        ["`ids` must hold integers", "Received: '7'."],
+        ["`ids` must be a list. Received: str."],
     ),
     "an id that is True": (
         lambda t: t.decode([True]),
@@ -343,11 +344,11 @@ TOKENIZERS = {
     "no engine": (lambda d: make(engine=None), ["`engine`", "None."]),
     "a word length of zero": (
         lambda d: make(max_word_length=0),
-        ["`max_word_length` must be an integer >= 1. Received: 0."],
+        ["`max_word_length` must be an integer in [1, 1000]", "Received: 0."],
     ),
     "a word length that is a float": (
         lambda d: make(max_word_length=1e2),
-        ["`max_word_length` must be an integer >= 1. Received: 100.0."],
+        ["`max_word_length` must be an integer in [1, ", "Received: 100.0."],
     ),
     "lower case that is a word": (
         lambda d: make(lowercase="no"),
@@ -513,6 +514,7 @@ TOKENIZERS = {
                 {
                     **json.loads(make()._rust(None).to_str()),
                     "added_tokens": [],
+                    "post_processor": None,
                     "model": {
                         "type": "WordPiece",
                         "unk_token": "[UNK]",
@@ -534,30 +536,6 @@ TOKENIZERS = {
             d, "added_tokens", "append", value=added(content="a")
         ),
         ["a piece must have one id", f"'a' with 5 and {SIZE}."],
-    ),
-    "an added token that takes the space before it": (
-        lambda d: from_json(
-            d, "added_tokens", "append", value=added(lstrip=True)
-        ),
-        ["`lstrip` of the added token '[E]' must be False. Received: True."],
-    ),
-    "an added token that is looked for in the clean text": (
-        lambda d: from_json(
-            d, "added_tokens", "append", value=added(normalized=True)
-        ),
-        ["`normalized` of the added token '[E]' must be False."],
-    ),
-    "an added token that must stand alone": (
-        lambda d: from_json(
-            d, "added_tokens", "append", value=added(single_word=True)
-        ),
-        ["`single_word` of the added token '[E]' must be False."],
-    ),
-    "an added token that is shown when decoded": (
-        lambda d: from_json(
-            d, "added_tokens", "append", value=added(special=False)
-        ),
-        ["`special` of the added token '[E]' must be True."],
     ),
     "an added token without a text": (
         lambda d: from_json(d, "added_tokens", "append", value={"id": SIZE}),
@@ -625,6 +603,7 @@ def test_special_tokens_in_a_text_stay_whole(engine):
     assert tokens("[X") == ["[UNK]", "[UNK]"]
 
 
+@pytest.mark.filterwarnings("ignore:No text reaches")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pieces_that_no_text_can_reach_do_no_harm(engine, tmp_path):
     strange = ["a\u2028b", "\xa0", "\x85", "[\u2028]", "A", " ", "##"]

@@ -17,10 +17,13 @@ from bertbook.text.bio import (
     split_tag,
 )
 from bertbook.text.tokenizer import Tokenizer
+from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.helpers import texts
 
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-a-b", "I-a-b")
 
+# The wide vocabulary has a piece for every character of every case.
+pytestmark = pytest.mark.filterwarnings("ignore:No text reaches")
 random_tests = settings(max_examples=100, deadline=None, derandomize=True)
 sentences = st.lists(st.sampled_from(TAGS), min_size=1, max_size=23)
 
@@ -174,3 +177,10 @@ def test_a_tag_that_is_not_bio_is_refused(tag):
 def test_an_entity_behind_the_last_word_is_refused():
     with pytest.raises(ValueError, match="`entities` must lie within .* 1. "):
         place_entities("Ann", [(0, 3)], [Entity("PER", 0, 2)])
+
+
+def test_a_word_without_end_is_found_in_time():
+    """A copy of the word for every mark in it would take minutes."""
+    text = "ab-" * 100_000 + "c"
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, "ab", "-", "c"])
+    assert find_words(tokenizer, text) == [(0, len(text))]

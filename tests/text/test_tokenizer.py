@@ -27,6 +27,8 @@ TOY += ["##able", "i", "[unused1]"]
 
 random_tests = settings(max_examples=300, deadline=None, derandomize=True)
 engines = pytest.mark.parametrize("engine", ENGINES)
+# The wide vocabulary has a piece for every character of every case.
+pytestmark = pytest.mark.filterwarnings("ignore:No text reaches")
 pairs_or_none = st.none() | texts.texts()
 
 
@@ -276,7 +278,7 @@ def test_scripts_match_the_peer(script, case, strip_accents, engine):
 
 
 @engines
-@pytest.mark.parametrize("limit", [1, 100, 200])
+@pytest.mark.parametrize("limit", [31, 100, 200])
 def test_word_limits_match_the_library(limit, engine):
     rust, python, _ = three(limit=limit)
     ours = rust if engine == "rust" else python

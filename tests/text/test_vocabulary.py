@@ -1,6 +1,5 @@
 """Vocabularies: files, checks, and training that gives the same each time."""
 
-import json
 import os
 import subprocess
 import sys
@@ -15,11 +14,8 @@ from bertbook.text import wordpiece
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.text.vocabulary import (
     SPECIAL_TOKENS,
-    has_capitals,
     limit_letters,
     number_pieces,
-    read_settings,
-    read_tokenizer_json,
     read_vocabulary,
     train_pieces,
 )
@@ -75,55 +71,6 @@ def test_a_second_byte_order_mark_is_a_piece(tmp_path):
     assert read_vocabulary(path) == ["[PAD]", "\ufeff"]
 
 
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
-        (PIECES, False),
-        ([*PIECES, "[X]", "中", "##é", "ß", "ς"], False),
-        ([*PIECES, "##A"], True),
-        ([*PIECES, "É"], True),
-        ([], False),
-    ],
-)
-def test_has_capitals_ignores_special_tokens(pieces, expected):
-    assert has_capitals(pieces) is expected
-
-
-def test_read_settings(tmp_path):
-    path = tmp_path / "tokenizer_config.json"
-    assert read_settings(path) == {}
-    stored = {
-        "do_lower_case": False,
-        "strip_accents": None,
-        "tokenize_chinese_chars": True,
-        "model_max_length": 512,
-    }
-    path.write_text(json.dumps(stored))
-    assert read_settings(path) == {"lowercase": False, "split_cjk": True}
-
-
-def test_read_tokenizer_json(saved):
-    assert read_tokenizer_json(saved / "tokenizer.json") == {
-        "vocabulary": PIECES,
-        "lowercase": True,
-        "strip_accents": None,
-        "split_cjk": True,
-        "max_word_length": 100,
-        "added_tokens": list(SPECIAL_TOKENS),
-    }
-
-
-def test_an_added_token_gets_the_next_id_and_stays_whole(saved):
-    stored = json.loads((saved / "tokenizer.json").read_text("utf-8"))
-    new = {**stored["added_tokens"][0], "id": len(PIECES), "content": "[E1]"}
-    stored["added_tokens"].append(new)
-    (saved / "tokenizer.json").write_text(json.dumps(stored))
-    keywords = read_tokenizer_json(saved / "tokenizer.json")
-    assert keywords["vocabulary"] == [*PIECES, "[E1]"]
-    tokens = Tokenizer(**keywords).encode("A[E1]b [e1]").tokens
-    assert tokens[1:5] == ["a", "[E1]", "b", "[UNK]"]
-
-
 @pytest.mark.filterwarnings("ignore:The text gives")
 @random_tests
 @given(
@@ -146,6 +93,24 @@ def test_trained_pieces_are_letters_and_joins_of_two_pieces(counts):
             for cut in cuts
         ), piece
     assert len(pieces) == 41 or set(counts) <= set(pieces)
+
+
+@pytest.mark.filterwarnings("ignore:The text gives")
+def test_a_huge_size_gives_what_the_text_gives():
+    lines = ["the cat sat on the mat", "the dog", "x" * 90]
+    expected = Tokenizer.train(lines, vocab_size=10**4).vocabulary
+    assert len(expected) < 300
+    for size in (10**9, 10**30, len(expected)):
+        assert Tokenizer.train(lines, vocab_size=size).vocabulary == expected
+    some = Tokenizer.train(lines, vocab_size=40).vocabulary
+    assert some == expected[:40]
+
+
+@pytest.mark.filterwarnings("ignore:The text gives")
+def test_words_that_no_tokenizer_spells_give_letters_alone():
+    endless = Tokenizer.train(["ab" * 500_000, "ba ba"], vocab_size=300)
+    short = Tokenizer.train(["bab aba", "ba ba"], vocab_size=9)
+    assert endless.vocabulary == [*short.vocabulary, "ba"]
 
 
 def test_a_piece_of_its_own_for_each_character_of_the_alphabet():
@@ -185,6 +150,7 @@ def test_the_library_trains_the_same_pieces():
 # Property.
 
 
+@pytest.mark.filterwarnings("ignore:No text reaches")
 @random_tests
 @given(
     st.lists(
