@@ -6,14 +6,15 @@ Differences: the best weights on dev are kept, where the paper keeps the last.
 import contextlib
 import functools
 import hashlib
-import math
 
 import numpy as np
 
 from bertbook.batches.feeding import feed_fit
-from bertbook.batches.ragged import compute, steps
+from bertbook.batches.ragged import check_finite, compute, steps
 from bertbook.checks import is_integer
 from bertbook.files import read_json, write_json
+from bertbook.finetuning.callbacks import EpochCallbacks
+from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.runtime import choose_compilation, keras
 from bertbook.tasks.word_tasks import Questions
 from bertbook.training import cards, checkpoint
@@ -35,14 +36,17 @@ HISTORY = "history.json"
 class Judge:
     """Scores a model on dev, and says whether it is better than before."""
 
-    def __init__(self, model, task, metric, batch_size):
+    def __init__(self, model, task, metric, batch_size, metrics=None):
         self.model = model
         self.task = task  # None where there is no dev
         self.batch_size = batch_size
         if task is None:
+            self.names = []
             return
         self.metric = metric or task.main_metric
-        names = task.blank_score()
+        names = list(task.blank_score())
+        self.own = check_metrics(metrics, names)
+        self.names = names = [*names, *self.own]
         if self.metric not in names:
             raise ValueError(
                 f"`metric` must be one of {', '.join(names)}. Received: "
@@ -57,7 +61,7 @@ class Judge:
                 self.model,
                 no_answer_threshold=self.task.best_threshold(outputs),
             )
-        return self.task.score(outputs)
+        return score_task(self.task, outputs, self.own)
 
     def is_better(self, row, before):
         """Returns whether a row of the history beats an earlier one."""
@@ -70,19 +74,23 @@ class Judge:
 class Run:
     """One run: its batches, its best weights and its checkpoints."""
 
-    def __init__(self, model, task, judge, record, options, out):
+    def __init__(
+        self, model, task, judge, record, options, out, callbacks=()
+    ):
         self.model = model
         self.task = task
         self.judge = judge
         self.record = record
         self.options = options
+        self.callbacks = callbacks
         self.folder = None
         if out is not None:
             self.folder = RunFolder(out, options.verbose)
         self.rows = []
         self.best = None
         self.best_weights = None
-        self.steps_per_epoch = math.ceil(len(task.rows) / record["batch_size"])
+        self.is_stopped = False  # by a callback
+        self.steps_per_epoch = -(-len(task.rows) // record["batch_size"])
         self.total_steps = self.steps_per_epoch * record["epochs"]
 
     def train(self):
@@ -103,6 +111,7 @@ class Run:
             for layer, trainable in frozen:
                 layer.trainable = trainable
         self._keep_best()
+        self._check_outputs()
         if self.folder is not None:
             history = self.history()
             write_json(self.folder.path / HISTORY, history)
@@ -127,19 +136,57 @@ class Run:
         monitor = Monitor(
             self.total_steps,
             done,
-            self.record["batch_size"],
+            min(self.record["batch_size"], len(self.task.rows)),
             {"loss": "loss"},
             tasks,
             verbose=self.options.verbose,
             unit="rows",
         )
         steps_left = self.total_steps - done
-        fit_steps(self.model, feed_fit(batches), steps_left, monitor)
+        fit_steps(
+            self.model,
+            feed_fit(batches),
+            steps_left,
+            monitor,
+            self._epoch_callbacks(done),
+        )
+        if monitor.done < self.total_steps and not self._is_over():
+            self.is_stopped = True
+            monitor.finish()
+
+    def _epoch_callbacks(self, done):
+        """Returns the callbacks that `fit` calls beside the monitor."""
+        if not self.callbacks:
+            return []
+        epochs = EpochCallbacks(
+            self.callbacks,
+            self.record["epochs"],
+            self.steps_per_epoch,
+            done,
+            self._latest_scores,
+        )
+        return [epochs]
+
+    def _latest_scores(self):
+        """Returns the metrics on dev of the last evaluation."""
+        row = self.rows[-1] if self.rows else {}
+        return {k: v for k, v in row.items() if k.startswith("dev_")}
+
+    def _check_outputs(self):
+        """Refuses weights that give no numbers, before they are saved.
+
+        The loss of the last step was finite; its update may not be.
+        """
+        rows = self.task.rows.take(range(min(2, len(self.task.rows))))
+        batch = rows.inputs(range(len(rows)), rows.lengths().max(), len(rows))
+        check_finite(self.model(batch, training=False), self.model)
 
     def _judge(self, row):
         """Scores the model, and keeps its weights if they are the best."""
         row["epoch"] = round(row["step"] / self.steps_per_epoch, 4)
-        if self.judge.task is not None:
+        if self.judge.task is None:
+            self._check_outputs()
+        else:
             scores = self.judge.score()
             row |= {f"dev_{name}": value for name, value in scores.items()}
             if self.best is None or self.judge.is_better(row, self.best):
@@ -150,7 +197,9 @@ class Run:
             self.model.stop_training = True
 
     def _is_over(self):
-        """Returns whether too many evaluations were no better."""
+        """Returns whether too many evaluations were no better, or a stop."""
+        if self.is_stopped:
+            return True
         if self.options.patience is None or self.best is None:
             return False
         later = [r for r in self.rows if r["step"] > self.best["step"]]
@@ -178,7 +227,11 @@ class Run:
             )
 
     def _save(self, row):
-        state = {"rows": self.rows, "best": self.best}
+        state = {
+            "rows": self.rows,
+            "best": self.best,
+            "is_stopped": self.is_stopped,
+        }
         self.folder.save(row["step"], self.model, state)
 
     def _resume(self):
@@ -190,6 +243,7 @@ class Run:
             return 0
         done, state = progress
         self.rows, self.best = state["rows"], state["best"]
+        self.is_stopped = state.get("is_stopped", False)
         return done
 
     def finished(self):

@@ -50,10 +50,11 @@ class Questions:
         self.model = model
         self.settings = settings
         self.data = check_columns(
-            data, ["question", "context"], ["id", "answers"]
+            data, ["question", "context"], ["id", "answers", "weight"]
         )
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
-        in_rows(_check_answers, self.data.get("answers", []))
+        if "answers" in self.data:
+            self.data["answers"] = in_rows(_list_answers, self.data["answers"])
         self.contexts = in_rows(
             lambda question, context: window_context(
                 tokenizer, question, context, limit, settings.stride
@@ -76,6 +77,11 @@ class Questions:
             "start_logits": spans[:, 0],
             "end_logits": spans[:, 1],
         }
+
+    def owners(self):
+        """Returns for each window the row of its question, `(R,)`."""
+        counts = [len(context.windows) for context in self.contexts]
+        return np.repeat(np.arange(len(counts)), counts)
 
     def loss(self):
         """Returns the losses of the model's outputs."""
@@ -116,6 +122,14 @@ class Questions:
                 self.settings.max_answer_length,
             )
             yield answers, no_answer_score(starts, ends)
+
+    def compared(self, outputs):
+        """Returns the texts of the answers of each row, and those predicted."""
+        accepted = [
+            [answer["text"] for answer in answers]
+            for answers in labeled(self.data, "answers")
+        ]
+        return accepted, [a["text"] for a in self.predictions(outputs)]
 
     def score(self, outputs):
         """Returns exact match and F1, as the official scripts do."""
@@ -165,7 +179,7 @@ class Tags:
         self.strategy = settings.strategy or model.config.extra.get(
             "tag_strategy", "first"
         )
-        self.data = check_columns(data, ["tokens"], ["tags"])
+        self.data = check_columns(data, ["tokens"], ["tags", "weight"])
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
         self.sentences = in_rows(
             lambda words: window_words(
@@ -194,6 +208,11 @@ class Tags:
             weights += token_weights
         self.rows.targets, self.rows.weights = {"": labels}, weights
 
+    def owners(self):
+        """Returns for each window the row of its sentence, `(R,)`."""
+        counts = [len(windows) for windows in self.sentences]
+        return np.repeat(np.arange(len(counts)), counts)
+
     def loss(self):
         """Returns the loss of the model's output."""
         return classification_loss("sum")
@@ -212,6 +231,10 @@ class Tags:
     def predictions(self, outputs):
         """Returns the tags of each sentence."""
         return [tags for tags, _ in self.decoded(outputs)]
+
+    def compared(self, outputs):
+        """Returns the repaired tags of each row, and those predicted."""
+        return self._tags(), self.predictions(outputs)
 
     def score(self, outputs):
         """Returns precision, recall and F1 of entities, and accuracy of words.
@@ -271,7 +294,9 @@ class Tags:
         return column
 
 
-def find_entities_in(model, texts, max_length=None, batch_size=32):
+def find_entities_in(
+    model, texts, max_length=None, batch_size=32, verbose=False
+):
     """Finds entities in raw texts; see `predict_entities` of the model."""
     texts, _ = check_rows(texts, None)
     tokenizer = needed_tokenizer(model)
@@ -283,15 +308,26 @@ def find_entities_in(model, texts, max_length=None, batch_size=32):
         for text, row in zip(texts, spans, strict=True)
     ]
     task = Tags(model, {"tokens": words}, settings)
-    decoded = task.decoded(compute(model, task.rows, batch_size))
+    outputs = compute(model, task.rows, batch_size, verbose, "windows")
+    decoded = task.decoded(outputs)
     return [
         place_entities(text, row, find_entities(tags) if row else [], p)
         for text, row, (tags, p) in zip(texts, spans, decoded, strict=True)
     ]
 
 
-def _check_answers(answers):
-    """Refuses answers that are no list of dicts, as `load_dataset` has it."""
+def _list_answers(answers):
+    """Returns answers as a list of dicts, as `load_dataset` has them.
+
+    A `Dataset` of Hugging Face has a dict of two lists.
+
+    Raises:
+        ValueError: They are neither.
+    """
+    if isinstance(answers, Mapping):
+        answers = _of_lists(answers)
+    elif isinstance(answers, np.ndarray):  # a cell of a Parquet file
+        answers = answers.tolist()
     fits = isinstance(answers, list | tuple) and all(
         isinstance(answer, Mapping) and isinstance(answer.get("text"), str)
         for answer in answers
@@ -301,6 +337,21 @@ def _check_answers(answers):
             "`answers` must be a list of dicts of `text` and `answer_start`. "
             f"Received: {answers!r}."
         )
+    return list(answers)
+
+
+def _of_lists(answers):
+    """Returns a dict of lists as a list of dicts, and others as they are."""
+    columns = [answers.get(name) for name in ("text", "answer_start")]
+    texts, starts = columns
+    if any(isinstance(c, str) or not hasattr(c, "__len__") for c in columns):
+        return answers
+    if len(answers) != 2 or len(texts) != len(starts):
+        return answers
+    return [
+        {"text": text, "answer_start": start}
+        for text, start in zip(texts, starts, strict=True)
+    ]
 
 
 def _label_window(context, answers):

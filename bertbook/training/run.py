@@ -60,7 +60,7 @@ class RunFolder:
         return Log(self.path / "log.csv", done)
 
 
-def fit_steps(model, batches, steps, monitor):
+def fit_steps(model, batches, steps, monitor, callbacks=()):
     """Trains a compiled model for some batches under a `Monitor`.
 
     Args:
@@ -69,12 +69,13 @@ def fit_steps(model, batches, steps, monitor):
             which they are trained on.
         steps: How many batches.
         monitor: The `Monitor` that logs, evaluates and saves.
+        callbacks: Further callbacks of Keras, which are called after it.
     """
     model.fit(
         batches,
         steps_per_epoch=steps,
         shuffle=False,
-        callbacks=[monitor],
+        callbacks=[monitor, *callbacks],
         verbose=0,
     )
 
