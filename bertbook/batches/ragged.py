@@ -193,8 +193,6 @@ def steps(
         done: Steps done before.
     """
     lengths = rows.lengths()
-    # More rows than there are would be copies, and cost their time.
-    batch_size = min(batch_size, len(rows))
     epoch, skipped = divmod(done, -(-len(rows) // batch_size))
     while True:
         batches = draw_batches(lengths, batch_size, limit, (seed, epoch))

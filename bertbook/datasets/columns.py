@@ -5,7 +5,9 @@ Polars, a `Dataset` of Hugging Face or a table of Arrow. Each is known by what
 it offers, so that none of these packages is imported.
 """
 
-from collections.abc import Mapping, Sequence, Set
+import inspect
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 REMEDY = (
@@ -38,9 +40,7 @@ def as_columns(data: Any, name: str) -> dict[str, Any]:
     elif isinstance(data, Sequence) and not isinstance(data, str | bytes):
         columns = _of_rows(data, name)
     else:
-        raise ValueError(
-            f"`{name}` must be {REMEDY}. Received: {_describe(data)}."
-        )
+        raise _refusal(data, name)
     for column in columns:
         if not isinstance(column, str):
             raise ValueError(
@@ -67,9 +67,14 @@ def as_list(values: Any, name: str) -> Any:
         )
     wrong = isinstance(values, str | bytes | Mapping | Set)
     if wrong or not has_length(values):
+        remedy = ""
+        if isinstance(values, str):
+            remedy = "; a list may hold a single text"
+        elif isinstance(values, Iterable) and not has_length(values):
+            remedy = "; `list(...)` makes a list of it"
         raise ValueError(
             f"`{name}` must be a list of strings. Received: "
-            f"{_describe(values)}."
+            f"{type(values).__name__}{remedy}."
         )
     return values.to_pylist() if hasattr(values, "to_pylist") else values
 
@@ -77,18 +82,18 @@ def as_list(values: Any, name: str) -> Any:
 def _is_table(data: Any) -> bool:
     """Returns whether `data` are an object, not a class, with columns."""
     names = ("columns", "column_names")
-    is_dict = isinstance(data, Mapping | type)
-    return not is_dict and any(hasattr(data, n) for n in names)
+    if isinstance(data, Mapping | type):
+        return False
+    # Asking the table itself might compute something.
+    found = (inspect.getattr_static(data, name, None) for name in names)
+    return any(value is not None for value in found)
 
 
 def _of_table(data: Any, name: str) -> dict[str, Any]:
     """Returns the columns of a data frame, a `Dataset` or an Arrow table."""
-    names = _names_of(data)
-    if names is None or not has_length(data):
-        raise ValueError(
-            f"`{name}` must be {REMEDY}, with all rows at hand. Received: "
-            f"{type(data).__name__}; `list(...)` of it gives rows."
-        )
+    names = _names_of(data) if has_length(data) else None
+    if names is None:
+        raise _refusal(data, name)
     for column in names:
         if names.count(column) > 1:
             raise ValueError(
@@ -127,6 +132,8 @@ def _of_dict(data: Mapping, name: str) -> dict[str, Any]:
 
 def _of_rows(data: Sequence, name: str) -> dict[str, Any]:
     """Returns the columns of a list of dicts."""
+    if len(data) and not any(isinstance(row, Mapping) for row in data):
+        raise _refusal(data, name)
     if not len(data):
         raise ValueError(
             f"`{name}` must hold columns of one length, 1 at least. Received: "
@@ -135,8 +142,8 @@ def _of_rows(data: Sequence, name: str) -> dict[str, Any]:
     for row, values in enumerate(data):
         if not isinstance(values, Mapping):
             raise ValueError(
-                f"`{name}` must be {REMEDY}. Received: {_describe(data)}, with "
-                f"{_describe(values)} in row {row}."
+                f"`{name}[{row}]` must be a dict as the other rows. Received: "
+                f"{type(values).__name__}."
             )
         if values.keys() != data[0].keys():
             raise ValueError(
@@ -156,10 +163,26 @@ def has_length(data: Any) -> bool:
     return True
 
 
-def _describe(value: Any) -> str:
-    """Returns what a value is, in short."""
-    if value is None:
-        return "None"
-    if isinstance(value, str):
-        return f"a string, {value[:40]!r}; `load_dataset` reads files"
-    return type(value).__name__
+def is_missing(value: Any) -> bool:
+    """Returns whether a cell is a gap: None, NaN, or the NA of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
+
+
+def _refusal(data: Any, name: str) -> ValueError:
+    """Returns the error for what is no table, with what makes one of it."""
+    remedy = ""
+    if isinstance(data, str | os.PathLike):
+        remedy = "; `load_dataset` reads a file"
+    elif isinstance(data, list | tuple):
+        remedy = (
+            f" of {type(data[0]).__name__}; a dict such as "
+            "{'text': ..., 'label': ...} names the columns"
+        )
+    elif hasattr(data, "collect"):  # a lazy frame of Polars
+        remedy = "; `collect()` computes it"
+    elif isinstance(data, Iterable) and not has_length(data):
+        remedy = "; `list(...)` makes a list of its rows"
+    return ValueError(
+        f"`{name}` must be {REMEDY}. Received: {type(data).__name__}{remedy}."
+    )

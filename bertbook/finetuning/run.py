@@ -31,6 +31,7 @@ from bertbook.weights.pretrained import named_tensors
 
 BEST = "best.safetensors"
 HISTORY = "history.json"
+FILLED = 1_024  # a batch with fewer rows of data is filled up with copies
 
 
 class Judge:
@@ -90,7 +91,9 @@ class Run:
         self.best = None
         self.best_weights = None
         self.is_stopped = False  # by a callback
-        self.steps_per_epoch = -(-len(task.rows) // record["batch_size"])
+        most = max(FILLED, len(task.rows))
+        self.batch_size = min(record["batch_size"], most)
+        self.steps_per_epoch = -(-len(task.rows) // self.batch_size)
         self.total_steps = self.steps_per_epoch * record["epochs"]
 
     def train(self):
@@ -122,7 +125,7 @@ class Run:
         limit = self.model.config.max_position_embeddings
         batches = steps(
             self.task.rows,
-            self.record["batch_size"],
+            self.batch_size,
             limit,
             self.record["seed"],
             done,
@@ -136,7 +139,7 @@ class Run:
         monitor = Monitor(
             self.total_steps,
             done,
-            min(self.record["batch_size"], len(self.task.rows)),
+            self.batch_size,
             {"loss": "loss"},
             tasks,
             verbose=self.options.verbose,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import is_integer
-from bertbook.datasets.columns import as_columns, has_length
+from bertbook.datasets.columns import as_columns, has_length, is_missing
 
 LONGEST_WINDOW = 384  # The paper's runs on SQuAD take this many tokens.
 
@@ -81,6 +81,11 @@ def check_columns(
                 f"Received: {type(column).__name__}."
             )
     columns = {name: list(data[name]) for name in names}
+    for row, value in enumerate(columns.get("label", [])):
+        if is_missing(value):
+            raise ValueError(
+                f"`label[{row}]` must not be missing. Received: {value}."
+            )
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or not lengths[needed[0]]:
         raise ValueError(

@@ -274,7 +274,7 @@ def test_windows_are_as_long_as_the_model_allows_and_no_longer_than_384():
         ({"question": ["a"]}, "one length.*'question': 1, 'context': 2"),
         ({"question": "ab"}, "`question` must be a list .*: str"),
         (
-            {"answers": [[], {"text": ["a"], "answer_start": [0]}]},
+            {"answers": [[], {"text": ["a"], "answer_start": []}]},
             "Row 1: `answers` must be a list of dicts",
         ),
         ({"answers": [[], ["a"]]}, "Row 1: `answers` must be a list of dicts"),
