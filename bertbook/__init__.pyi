@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,36 @@ Batch: TypeAlias = Mapping[str, Any]
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 Tensor: TypeAlias = Any
 Dtype: TypeAlias = str
+
+class _Column(Protocol):
+    """A list, an array, or a column of a data frame or a `Dataset`."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+class _Frame(Protocol):
+    """A data frame of pandas or Polars."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+class _HubDataset(Protocol):
+    """A `Dataset` of Hugging Face, or a table of Arrow."""
+
+    @property
+    def column_names(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+Table: TypeAlias = (
+    Mapping[str, _Column] | Sequence[Mapping[str, Any]] | _Frame | _HubDataset
+)
+Metric: TypeAlias = Callable[[Any, Any], Any]
+Metrics: TypeAlias = (
+    str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
+)
 
 class AttentionPath(NamedTuple):
     path: str
@@ -197,10 +227,12 @@ class BertEncoder(_Model):
     ) -> dict[str, Any]: ...
     def embed_texts(
         self,
-        texts: Sequence[str],
+        texts: _Column,
         pooling: Literal["mean", "cls", "max"] = "mean",
         max_length: int | None = None,
         batch_size: int = 32,
+        *,
+        verbose: bool = False,
     ) -> NDArray[np.float32]: ...
 
 class _BertWithHead(_Model):
@@ -242,12 +274,14 @@ class BertForQuestionAnswering(_BertWithHead):
     ) -> dict[str, Tensor]: ...
     def predict_answers(
         self,
-        questions: Sequence[str],
-        contexts: Sequence[str],
+        questions: _Column,
+        contexts: _Column,
         max_length: int | None = None,
         stride: int | None = None,
         max_answer_length: int = 30,
         batch_size: int = 32,
+        *,
+        verbose: bool = False,
     ) -> list[dict[str, Any]]: ...
 
 class BertForMultipleChoice(_BertWithHead):
@@ -256,10 +290,13 @@ class BertForMultipleChoice(_BertWithHead):
     ) -> Tensor: ...
     def predict_choices(
         self,
-        texts: Sequence[str],
-        choices: Sequence[Sequence[str]],
+        texts: _Column,
+        choices: _Column,
         max_length: int | None = None,
         batch_size: int = 8,
+        *,
+        all_scores: bool = False,
+        verbose: bool = False,
     ) -> list[dict[str, Any]]: ...
 
 class _BertWithLabels(_Model):
@@ -297,10 +334,13 @@ class BertForSequenceClassification(_BertWithLabels):
     ) -> Self: ...
     def predict_texts(
         self,
-        texts: Sequence[str],
-        pairs: Sequence[str] | None = None,
+        texts: _Column,
+        pairs: _Column | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
+        *,
+        all_scores: bool = False,
+        verbose: bool = False,
     ) -> list[dict[str, Any]]: ...
 
 class BertForTokenClassification(_BertWithLabels):
@@ -327,9 +367,11 @@ class BertForTokenClassification(_BertWithLabels):
     ) -> Self: ...
     def predict_entities(
         self,
-        texts: Sequence[str],
+        texts: _Column,
         max_length: int | None = None,
         batch_size: int = 32,
+        *,
+        verbose: bool = False,
     ) -> list[list[dict[str, Any]]]: ...
 
 class CausalLM(_Model):
@@ -439,10 +481,12 @@ def attention_path(
 ) -> AttentionPath: ...
 def evaluate(
     model: _TaskModel,
-    data: Columns,
+    data: Table,
     max_length: int | None = None,
     batch_size: int = 32,
     stride: int | None = None,
+    *,
+    metrics: Metrics | None = None,
 ) -> dict[str, float]: ...
 def fill_mask(
     text: str,
@@ -451,8 +495,8 @@ def fill_mask(
 ) -> list[dict[str, Any]]: ...
 def finetune(
     model: _TaskModel,
-    train: Columns,
-    dev: Columns | None = None,
+    train: Table,
+    dev: Table | None = None,
     epochs: int = 3,
     learning_rate: float = 5e-5,
     batch_size: int = 32,
@@ -460,6 +504,10 @@ def finetune(
     seed: int = 0,
     out: Folder | None = None,
     options: FinetuningOptions | None = None,
+    *,
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+    callbacks: Any = None,
+    metrics: Metrics | None = None,
 ) -> dict[str, list[Any]]: ...
 def generate(
     model: CausalLM | Seq2SeqTransformer,

@@ -109,14 +109,18 @@ class Monitor(keras.callbacks.Callback):
 
     def finish(self):
         """Does what is due at the end, where `fit` ended before all steps."""
+        self.is_last = True
         if self.done > self.last_step:
-            self.is_last = True
             self._report()
+            return
+        for steps, function in self.tasks:  # the others have seen the last row
+            if steps is not None and self.done % steps:
+                function(self.row)
 
     def _report(self):
         """Makes a row, and does what is due."""
         model = self.model  # asked for, JAX brings its variables up to date
-        row = self._row(self.logs)
+        row = self.row = self._row(self.logs)
         for steps, function in self.tasks:
             if steps is None or self._is_due((steps, function)):
                 function(row)

@@ -110,6 +110,7 @@ def check_refusal(argument, call):
     names = {
         "train": "`(train|data)`",
         "dev": "`(dev|data)`",
+        "texts": r"`texts?(\[0\])?`",
         "questions": "`questions?`",
         "contexts": "`contexts?`",
     }
