@@ -31,11 +31,11 @@ Columns: TypeAlias = Mapping[str, Sequence[Any]]
 Tensor: TypeAlias = Any
 Dtype: TypeAlias = str
 
-class _Column(Protocol):
-    """A list, an array, or a column of a data frame or a `Dataset`."""
+class _Array(Protocol):
+    """An array of NumPy, or a column of a data frame."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, key: Any, /) -> Any: ...
+    def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class _Frame(Protocol):
     """A data frame of pandas or Polars."""
@@ -54,8 +54,12 @@ class _HubDataset(Protocol):
     def __getitem__(self, key: Any, /) -> Any: ...
 
 Table: TypeAlias = (
-    Mapping[str, _Column] | Sequence[Mapping[str, Any]] | _Frame | _HubDataset
+    Mapping[str, Sequence[Any] | _Array]
+    | Sequence[Mapping[str, Any]]
+    | _Frame
+    | _HubDataset
 )
+Texts: TypeAlias = Sequence[str] | _Array
 Metric: TypeAlias = Callable[[Any, Any], Any]
 Metrics: TypeAlias = (
     str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
@@ -227,7 +231,7 @@ class BertEncoder(_Model):
     ) -> dict[str, Any]: ...
     def embed_texts(
         self,
-        texts: _Column,
+        texts: Texts,
         pooling: Literal["mean", "cls", "max"] = "mean",
         max_length: int | None = None,
         batch_size: int = 32,
@@ -274,8 +278,8 @@ class BertForQuestionAnswering(_BertWithHead):
     ) -> dict[str, Tensor]: ...
     def predict_answers(
         self,
-        questions: _Column,
-        contexts: _Column,
+        questions: Texts,
+        contexts: Texts,
         max_length: int | None = None,
         stride: int | None = None,
         max_answer_length: int = 30,
@@ -290,8 +294,8 @@ class BertForMultipleChoice(_BertWithHead):
     ) -> Tensor: ...
     def predict_choices(
         self,
-        texts: _Column,
-        choices: _Column,
+        texts: Texts,
+        choices: Sequence[Sequence[str]] | _Array,
         max_length: int | None = None,
         batch_size: int = 8,
         *,
@@ -334,8 +338,8 @@ class BertForSequenceClassification(_BertWithLabels):
     ) -> Self: ...
     def predict_texts(
         self,
-        texts: _Column,
-        pairs: _Column | None = None,
+        texts: Texts,
+        pairs: Texts | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
         *,
@@ -367,7 +371,7 @@ class BertForTokenClassification(_BertWithLabels):
     ) -> Self: ...
     def predict_entities(
         self,
-        texts: _Column,
+        texts: Texts,
         max_length: int | None = None,
         batch_size: int = 32,
         *,

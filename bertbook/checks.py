@@ -8,9 +8,7 @@ from numbers import Integral, Real
 def check_text(text, name: str) -> None:
     """Refuses what is not a string of whole characters."""
     if not isinstance(text, str):
-        raise ValueError(
-            f"`{name}` must be a string. Received: {_kind(text)}."
-        )
+        raise ValueError(f"`{name}` must be a string. Received: {_kind(text)}.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -18,6 +18,7 @@ TYPOS = [
     ('class_weight="balanced"', 'class_weight="balance"'),
     ("metrics=[errors]", "metrics=[5]"),
     ("all_scores=True", "scores=True"),
+    ('predict_texts(["Fine."]', "predict_texts([1]"),
     ("learning_rate=1e-3", 'learning_rate="1e-3"'),
     ("model.predict_texts(", "model.predict_text("),
     ("frozen_layers=2", "freeze_layers=2"),

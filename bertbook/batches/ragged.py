@@ -58,23 +58,22 @@ class Rows:
     def take(self, numbers: Sequence[int]) -> "Rows":
         """Returns some of the rows, in the order of their numbers given."""
         texts = self._texts(numbers, len(numbers))
-
-        def pick(column):
-            return None if column is None else [column[i] for i in numbers]
-
-        weights = self.row_weights
+        targets = {
+            name: np.array([column[i] for i in numbers])
+            if hasattr(column, "dtype")
+            else [column[i] for i in numbers]
+            for name, column in self.targets.items()
+        }
+        weights, row_weights = self.weights, self.row_weights
         return replace(
             self,
             input_ids=[self.input_ids[i] for i in texts],
             token_type_ids=[self.token_type_ids[i] for i in texts],
-            targets={
-                name: np.array(pick(column))
-                if isinstance(column, np.ndarray)
-                else pick(column)
-                for name, column in self.targets.items()
-            },
-            weights=pick(self.weights),
-            row_weights=None if weights is None else weights[list(numbers)],
+            targets=targets,
+            weights=weights and [weights[i] for i in numbers],
+            row_weights=None
+            if row_weights is None
+            else row_weights[list(numbers)],
         )
 
     def inputs(

@@ -327,8 +327,7 @@ def _checked_options(options):
         return FinetuningOptions()
     if not isinstance(options, FinetuningOptions):
         raise ValueError(
-            "`options` must be a `FinetuningOptions`. Received: "
-            f"{options!r}."
+            f"`options` must be a `FinetuningOptions`. Received: {options!r}."
         )
     return options
 

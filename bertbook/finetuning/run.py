@@ -75,9 +75,7 @@ class Judge:
 class Run:
     """One run: its batches, its best weights and its checkpoints."""
 
-    def __init__(
-        self, model, task, judge, record, options, out, callbacks=()
-    ):
+    def __init__(self, model, task, judge, record, options, out, callbacks=()):
         self.model = model
         self.task = task
         self.judge = judge

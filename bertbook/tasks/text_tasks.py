@@ -190,7 +190,7 @@ class Choices:
         ]
 
     def compared(self, outputs):
-        """Returns the numbers of the right and the likeliest choices, `(R,)`."""
+        """Returns the right and the likeliest numbers of choices, `(R,)`."""
         return self._labels(), np.stack(outputs).argmax(axis=1)
 
     def score(self, outputs):

@@ -151,7 +151,10 @@ def test_what_is_no_table_is_refused_with_a_remedy(data, message):
             "Received: text",
         ),
         ([{"text": "a"}, {}], r"`dev\[1\]` .* Received: none"),
-        ({"train": Frame(COLUMNS)}, r"such as `data\['train'\]`. Received: dict"),
+        (
+            {"train": Frame(COLUMNS)},
+            r"such as `data\['train'\]`. Received: dict",
+        ),
         (Frame({0: ["a"]}), "`dev` must have strings as names .* Received: 0"),
         ({1: ["a"]}, "`dev` must have strings as names .* Received: 1"),
         ([{None: 1}], "`dev` must have strings as names .* Received: None"),

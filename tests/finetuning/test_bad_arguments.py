@@ -1,4 +1,4 @@
-"""Arguments of every wrong kind are refused by name, before anything is done."""
+"""Arguments of every wrong kind are refused by name, before work begins."""
 
 import dataclasses
 import math

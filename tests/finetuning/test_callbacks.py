@@ -105,7 +105,9 @@ def test_a_callback_stops_a_run_which_ends_whole(tmp_path):
     assert run(witness, out=tmp_path)[1] == history  # it is finished
     assert not witness.calls
     names, row = (tmp_path / "log.csv").read_text().splitlines()
-    assert dict(zip(names.split(","), row.split(","), strict=True))["step"] == "2"
+    assert (
+        dict(zip(names.split(","), row.split(","), strict=True))["step"] == "2"
+    )
 
 
 def test_a_stop_is_remembered_where_the_run_resumes(tmp_path, monkeypatch):
@@ -131,7 +133,12 @@ def test_epochs_are_counted_on_where_a_run_resumes(tmp_path):
     witness = Witness()
     run(witness, out=tmp_path)
     first = [call[:2] for call in witness.calls[:4]]
-    assert first == [("begin", 2), ("epoch", 0), ("step", 2), ("end of epoch", 0)]
+    assert first == [
+        ("begin", 2),
+        ("epoch", 0),
+        ("step", 2),
+        ("end of epoch", 0),
+    ]
 
 
 def test_callbacks_of_keras_do_their_work(tmp_path):
@@ -145,7 +152,9 @@ def test_callbacks_of_keras_do_their_work(tmp_path):
     ]
     seen = []
     callbacks.append(
-        keras.callbacks.LambdaCallback(on_epoch_end=lambda e, logs: seen.append(e))
+        keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda e, logs: seen.append(e)
+        )
     )
     run(callbacks)
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -214,7 +223,9 @@ def test_a_callback_that_would_wait_for_nothing_is_refused():
         first = () if name == "EarlyStopping" else ("x.weights.h5",)
         more |= {} if name == "EarlyStopping" else {"save_weights_only": True}
         callback = kind(*first, **more)  # it looks at val_loss
-        with pytest.raises(ValueError, match="one of loss, dev_acc.*'val_loss'"):
+        with pytest.raises(
+            ValueError, match="one of loss, dev_acc.*'val_loss'"
+        ):
             check_monitored([callback], names)
         callback = kind(*first, monitor="dev_accuracy", **more)
         with pytest.raises(ValueError, match="must say `mode='max'`"):

@@ -673,8 +673,14 @@ def test_a_dev_set_without_labels_is_refused_at_once():
         ({"patience": 0}, "`patience` must be an integer >= 1. Received: 0"),
         ({"evaluation_steps": 0}, "`evaluation_steps` must be an integer"),
         ({"checkpoint_steps": None}, "`checkpoint_steps` must be .*: None"),
-        ({"weight_decay": -0.1}, "`weight_decay` must be a finite .* >= 0.*-0.1"),
-        ({"clip_norm": -1.0}, "`clip_norm` must be a finite .* above 0.*: -1.0"),
+        (
+            {"weight_decay": -0.1},
+            "`weight_decay` must be a finite .* >= 0.*-0.1",
+        ),
+        (
+            {"clip_norm": -1.0},
+            "`clip_norm` must be a finite .* above 0.*: -1.0",
+        ),
     ],
 )
 def test_options_out_of_range_are_refused(options, message):

@@ -112,11 +112,15 @@ def test_bad_metrics_are_refused(metrics, message):
 def test_a_function_that_gives_no_finite_number_is_named(value):
     data = {"text": ["a"], "label": [0]}
     task = Texts(stand_in(), data, Settings())
-    with pytest.raises(ValueError, match="`metrics`: mine must return a finite"):
+    with pytest.raises(
+        ValueError, match="`metrics`: mine must return a finite"
+    ):
         score_task(task, [np.zeros(2)], {"mine": lambda *_: value})
 
 
-@pytest.mark.parametrize("value", [1, np.float32(1), np.int64(1), np.array(1.0)])
+@pytest.mark.parametrize(
+    "value", [1, np.float32(1), np.int64(1), np.array(1.0)]
+)
 def test_a_function_may_give_any_number(value):
     data = {"text": ["a"], "label": [0]}
     task = Texts(stand_in(), data, Settings())
@@ -129,9 +133,11 @@ def test_a_score_that_overflows_is_refused():
     data = {"text": ["a", "b"], "label": [0.5, 2]}
     task = Texts(stand_in(1, problem=REGRESSION), data, Settings())
     outputs = [np.array([value], "float32") for value in (1e30, 2e30)]
-    with np.errstate(over="ignore"):
-        with pytest.raises(ValueError, match="metric mean_squared_error must"):
-            score_task(task, outputs, {})
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(ValueError, match="metric mean_squared_error must"),
+    ):
+        score_task(task, outputs, {})
 
 
 # In a run.
@@ -169,6 +175,6 @@ def test_metrics_need_dev():
     model = make("BertForSequenceClassification")
     with pytest.raises(ValueError, match="`metrics` needs `dev`"):
         bb.finetune(model, data, metrics=errors)
-    with pytest.raises(ValueError, match="`metric` must be one of .*errors.*'x'"):
-        task = Texts(stand_in(), data, Settings())
+    task = Texts(stand_in(), data, Settings())
+    with pytest.raises(ValueError, match="must be one of .*, errors. .*'x'"):
         task_runs.Judge(model, task, "x", 8, errors)

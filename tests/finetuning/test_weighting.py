@@ -146,9 +146,7 @@ def run(data, **options):
 
 def same(first, second):
     pairs = zip(first[0], second[0], strict=True)
-    return first[1] == second[1] and all(
-        np.array_equal(a, b) for a, b in pairs
-    )
+    return first[1] == second[1] and all(np.array_equal(a, b) for a, b in pairs)
 
 
 @pytest.fixture(scope="module")
