@@ -58,7 +58,7 @@ class Rows:
     def take(self, numbers: Sequence[int]) -> "Rows":
         """Returns some of the rows, in the order of their numbers given."""
         texts = self._texts(numbers, len(numbers))
-        targets = {
+        targets: dict[str, Any] = {
             name: np.array([column[i] for i in numbers])
             if hasattr(column, "dtype")
             else [column[i] for i in numbers]

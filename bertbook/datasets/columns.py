@@ -123,9 +123,10 @@ def _of_dict(data: Mapping, name: str) -> dict[str, Any]:
     """Returns a dict of columns; refuses a dict of data sets."""
     for key, value in data.items():
         if _is_table(value):
+            names = ", ".join(map(str, data))
             raise ValueError(
                 f"`{name}` must be one data set, such as `data[{key!r}]`. "
-                f"Received: {type(data).__name__} of {', '.join(map(str, data))}."
+                f"Received: {type(data).__name__} of {names}."
             )
     return dict(data)
 

@@ -122,8 +122,8 @@ def check_monitored(callbacks: list[Any], names: list[str]) -> None:
         monitored = callback.monitor
         if monitored not in names:
             raise ValueError(
-                f"`callbacks[{number}]` must monitor one of {', '.join(names)}. "
-                f"Received: {monitored!r}."
+                f"`callbacks[{number}]` must monitor one of "
+                f"{', '.join(names)}. Received: {monitored!r}."
             )
         if monitored != "loss" and callback.mode == "auto":
             raise ValueError(

@@ -124,9 +124,7 @@ class BertWithHead(Pretrained, keras.Model):
         attention = self.encoder.asked_attention
         return {**super().get_config(), "attention": attention}
 
-    def _predict(
-        self, kind, columns, settings, batch_size, verbose, unit, **options
-    ):
+    def _predict(self, kind, columns, settings, batch_size, verbose, **options):
         """Returns the predictions for columns of raw texts; [] for no text.
 
         Args:
@@ -135,7 +133,6 @@ class BertWithHead(Pretrained, keras.Model):
             settings: A `Settings`.
             batch_size: Most rows computed at a time.
             verbose: Whether to print how far it is.
-            unit: What the rows are called there.
             **options: Arguments of `predictions` of the task.
         """
         check_count(batch_size, "batch_size")
@@ -144,7 +141,7 @@ class BertWithHead(Pretrained, keras.Model):
         if not any(map(len, columns.values())):
             return []
         task = kind(self, columns, settings)
-        outputs = compute(self, task.rows, batch_size, verbose, unit)
+        outputs = compute(self, task.rows, batch_size, verbose, kind.unit)
         return task.predictions(outputs, **options)
 
 
@@ -372,7 +369,6 @@ class BertForSequenceClassification(BertWithHead):
             Settings(max_length=max_length),
             batch_size,
             verbose,
-            "texts",
             all_scores=all_scores,
         )
 
@@ -555,12 +551,7 @@ class BertForQuestionAnswering(BertWithHead):
             max_answer_length=max_answer_length,
         )
         return self._predict(
-            word_tasks.Questions,
-            columns,
-            settings,
-            batch_size,
-            verbose,
-            "windows",
+            word_tasks.Questions, columns, settings, batch_size, verbose
         )
 
 
@@ -646,7 +637,6 @@ class BertForMultipleChoice(BertWithHead):
             Settings(max_length=max_length),
             batch_size,
             verbose,
-            "texts",
             all_scores=all_scores,
         )
 

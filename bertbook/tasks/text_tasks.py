@@ -32,6 +32,8 @@ CHUNK = 2_000  # texts tokenized at a time
 class Texts:
     """One text or two, with a label, several, or a number."""
 
+    unit = "texts"  # what is counted while predicting
+
     def __init__(self, model, data, settings):
         self.model = model
         self.data = check_columns(
@@ -139,6 +141,7 @@ class Choices:
     """A text and C texts of which one follows."""
 
     main_metric = "accuracy"
+    unit = "texts"  # what is counted while predicting
 
     def __init__(self, model, data, settings):
         self.model = model

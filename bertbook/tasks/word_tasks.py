@@ -45,6 +45,7 @@ class Questions:
     """Questions, and texts that hold the answers."""
 
     main_metric = "f1"
+    unit = "windows"  # what is counted while predicting
 
     def __init__(self, model, data, settings):
         self.model = model
@@ -173,6 +174,7 @@ class Tags:
     """Words, each with a tag."""
 
     main_metric = "f1"
+    unit = "windows"  # what is counted while predicting
 
     def __init__(self, model, data, settings):
         self.model = model
@@ -308,7 +310,7 @@ def find_entities_in(
         for text, row in zip(texts, spans, strict=True)
     ]
     task = Tags(model, {"tokens": words}, settings)
-    outputs = compute(model, task.rows, batch_size, verbose, "windows")
+    outputs = compute(model, task.rows, batch_size, verbose, task.unit)
     decoded = task.decoded(outputs)
     return [
         place_entities(text, row, find_entities(tags) if row else [], p)
