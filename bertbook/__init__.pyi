@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,40 @@ Batch: TypeAlias = Mapping[str, Any]
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 Tensor: TypeAlias = Any
 Dtype: TypeAlias = str
+
+class _Array(Protocol):
+    """An array of NumPy, or a column of a data frame."""
+
+    def __len__(self) -> int: ...
+    def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+class _Frame(Protocol):
+    """A data frame of pandas or Polars."""
+
+    @property
+    def columns(self) -> Any: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+class _HubDataset(Protocol):
+    """A `Dataset` of Hugging Face, or a table of Arrow."""
+
+    @property
+    def column_names(self) -> list[str]: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+Table: TypeAlias = (
+    Mapping[str, Sequence[Any] | _Array]
+    | Sequence[Mapping[str, Any]]
+    | _Frame
+    | _HubDataset
+)
+Texts: TypeAlias = Sequence[str] | _Array
+Metric: TypeAlias = Callable[[Any, Any], Any]
+Metrics: TypeAlias = (
+    str | Metric | Sequence[str | Metric] | Mapping[str, Metric]
+)
 
 class AttentionPath(NamedTuple):
     path: str
@@ -198,10 +232,12 @@ class BertEncoder(_Model):
     ) -> dict[str, Any]: ...
     def embed_texts(
         self,
-        texts: Sequence[str],
+        texts: Texts,
         pooling: Literal["mean", "cls", "max"] = "mean",
         max_length: int | None = None,
         batch_size: int = 32,
+        *,
+        verbose: bool = False,
     ) -> NDArray[np.float32]: ...
 
 class _BertWithHead(_Model):
@@ -243,12 +279,14 @@ class BertForQuestionAnswering(_BertWithHead):
     ) -> dict[str, Tensor]: ...
     def predict_answers(
         self,
-        questions: Sequence[str],
-        contexts: Sequence[str],
+        questions: Texts,
+        contexts: Texts,
         max_length: int | None = None,
         stride: int | None = None,
         max_answer_length: int = 30,
         batch_size: int = 32,
+        *,
+        verbose: bool = False,
     ) -> list[dict[str, Any]]: ...
 
 class BertForMultipleChoice(_BertWithHead):
@@ -257,10 +295,13 @@ class BertForMultipleChoice(_BertWithHead):
     ) -> Tensor: ...
     def predict_choices(
         self,
-        texts: Sequence[str],
-        choices: Sequence[Sequence[str]],
+        texts: Texts,
+        choices: Sequence[Sequence[str]] | _Array,
         max_length: int | None = None,
         batch_size: int = 8,
+        *,
+        all_scores: bool = False,
+        verbose: bool = False,
     ) -> list[dict[str, Any]]: ...
 
 class _BertWithLabels(_Model):
@@ -298,10 +339,13 @@ class BertForSequenceClassification(_BertWithLabels):
     ) -> Self: ...
     def predict_texts(
         self,
-        texts: Sequence[str],
-        pairs: Sequence[str] | None = None,
+        texts: Texts,
+        pairs: Texts | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
+        *,
+        all_scores: bool = False,
+        verbose: bool = False,
     ) -> list[dict[str, Any]]: ...
 
 class BertForTokenClassification(_BertWithLabels):
@@ -328,9 +372,11 @@ class BertForTokenClassification(_BertWithLabels):
     ) -> Self: ...
     def predict_entities(
         self,
-        texts: Sequence[str],
+        texts: Texts,
         max_length: int | None = None,
         batch_size: int = 32,
+        *,
+        verbose: bool = False,
     ) -> list[list[dict[str, Any]]]: ...
 
 class CausalLM(_Model):
@@ -440,10 +486,12 @@ def attention_path(
 ) -> AttentionPath: ...
 def evaluate(
     model: _TaskModel,
-    data: Columns,
+    data: Table,
     max_length: int | None = None,
     batch_size: int = 32,
     stride: int | None = None,
+    *,
+    metrics: Metrics | None = None,
 ) -> dict[str, float]: ...
 def fill_mask(
     text: str,
@@ -452,8 +500,8 @@ def fill_mask(
 ) -> list[dict[str, Any]]: ...
 def finetune(
     model: _TaskModel,
-    train: Columns,
-    dev: Columns | None = None,
+    train: Table,
+    dev: Table | None = None,
     epochs: int = 3,
     learning_rate: float = 5e-5,
     batch_size: int = 32,
@@ -461,6 +509,10 @@ def finetune(
     seed: int = 0,
     out: Folder | None = None,
     options: FinetuningOptions | None = None,
+    *,
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+    callbacks: Any = None,
+    metrics: Metrics | None = None,
 ) -> dict[str, list[Any]]: ...
 def generate(
     model: CausalLM | Seq2SeqTransformer,

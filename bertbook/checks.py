@@ -8,9 +8,7 @@ from numbers import Integral, Real
 def check_text(text, name: str) -> None:
     """Refuses what is not a string of whole characters."""
     if not isinstance(text, str):
-        raise ValueError(
-            f"`{name}` must be a string. Received: {type(text).__name__}."
-        )
+        raise ValueError(f"`{name}` must be a string. Received: {_kind(text)}.")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -18,6 +16,12 @@ def check_text(text, name: str) -> None:
             f"`{name}` must not hold a lone surrogate. Received: "
             f"{text[error.start]!r} at index {error.start}."
         ) from None
+
+
+def _kind(value) -> str:
+    """Returns the type of a value, and nan for the gap of a table."""
+    is_gap = isinstance(value, float) and value != value
+    return "nan, a missing value" if is_gap else type(value).__name__
 
 
 def checked_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -100,6 +104,14 @@ def check_switch(value, name: str) -> None:
     if not isinstance(value, bool):
         raise ValueError(
             f"`{name}` must be True or False. Received: {value!r}."
+        )
+
+
+def check_count(value, name: str, least: int = 1) -> None:
+    """Refuses what is no integer, or one below `least`."""
+    if not is_integer(value) or value < least:
+        raise ValueError(
+            f"`{name}` must be an integer >= {least}. Received: {value!r}."
         )
 
 

@@ -15,6 +15,10 @@ STUB = Path(bb.__file__).with_suffix(".pyi")
 TYPOS = [
     ("bb.finetune(", "bb.fine_tune("),
     ("epochs=1", "epoch=1"),
+    ('class_weight="balanced"', 'class_weight="balance"'),
+    ("metrics=[errors]", "metrics=[5]"),
+    ("all_scores=True", "scores=True"),
+    ('predict_texts(["Fine."]', "predict_texts([1]"),
     ("learning_rate=1e-3", 'learning_rate="1e-3"'),
     ("model.predict_texts(", "model.predict_text("),
     ("frozen_layers=2", "freeze_layers=2"),

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bertbook.checks import check_count
+
 BUCKETS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 MODEL_INPUTS = (
     "input_ids",
@@ -158,10 +160,7 @@ def bucketed(
         ValueError: `batch_size` is no integer or below 1, or a length is
             above `limit`.
     """
-    if not isinstance(batch_size, int | np.integer) or batch_size < 1:
-        raise ValueError(
-            f"`batch_size` must be an integer >= 1. Received: {batch_size!r}."
-        )
+    check_count(batch_size, "batch_size")
     order = np.argsort(lengths, kind="stable")
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]

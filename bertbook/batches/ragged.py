@@ -7,12 +7,14 @@ epoch has a new random order of rows.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from bertbook.batches.batching import bucket_length, bucketed
+from bertbook.batches.progress import Progress
+from bertbook.checks import check_count
 from bertbook.runtime import keras
 
 GROUPS = 50  # batches that are sorted by length together
@@ -33,6 +35,8 @@ class Rows:
         weights: For tokens that count in the loss, an array of 0 and 1 for
             each row; None where each row counts once.
         pad_token_id: What `input_ids` are padded with.
+        row_weights: How much each row counts in the loss, `(R,)`, 1 on
+            average; None where all count alike.
     """
 
     input_ids: list[Any]
@@ -41,6 +45,7 @@ class Rows:
     targets: dict[str, Sequence] = field(default_factory=dict)
     weights: Sequence | None = None
     pad_token_id: int = 0
+    row_weights: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids) // (self.choices or 1)
@@ -49,6 +54,27 @@ class Rows:
         """Returns the length of the longest text of each row, `(R,)`."""
         lengths = np.array([len(ids) for ids in self.input_ids])
         return lengths.reshape(len(self), -1).max(axis=1)
+
+    def take(self, numbers: Sequence[int]) -> "Rows":
+        """Returns some of the rows, in the order of their numbers given."""
+        texts = self._texts(numbers, len(numbers))
+        targets: dict[str, Any] = {
+            name: np.array([column[i] for i in numbers])
+            if hasattr(column, "dtype")
+            else [column[i] for i in numbers]
+            for name, column in self.targets.items()
+        }
+        weights, row_weights = self.weights, self.row_weights
+        return replace(
+            self,
+            input_ids=[self.input_ids[i] for i in texts],
+            token_type_ids=[self.token_type_ids[i] for i in texts],
+            targets=targets,
+            weights=weights and [weights[i] for i in numbers],
+            row_weights=None
+            if row_weights is None
+            else row_weights[list(numbers)],
+        )
 
     def inputs(
         self, numbers: Sequence[int], length: int, batch_size: int
@@ -89,7 +115,8 @@ class Rows:
         """Cuts a batch out as `fit` takes it, `(x, y, sample_weight)`.
 
         The weights sum to 1 for one output, and to one half each for two, so
-        that a loss that is a weighted sum is the mean over what counts.
+        that a loss that is a weighted sum is the mean over what counts. With
+        `row_weights` they do so on average over all batches.
         """
         real = len(numbers)
         numbers = [*numbers, *[numbers[0]] * (batch_size - real)]
@@ -106,6 +133,9 @@ class Rows:
                 weight[real:] = 0
                 weight = weight / max(weight.sum(), 1)
                 y[name] = stack_rows(rows, length=length)
+            if self.row_weights is not None:
+                factors = self.row_weights[numbers]  # (B,)
+                weight = (weight.T * factors).T  # (B,), or (B, S)
             weights[name] = (weight / len(self.targets)).astype("float32")
         x = self.inputs(numbers, length, batch_size)
         if list(y) == [""]:
@@ -170,31 +200,74 @@ def steps(
         epoch, skipped = epoch + 1, 0
 
 
-def compute(model: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
+def compute(
+    model: Any,
+    rows: Rows,
+    batch_size: int = 32,
+    verbose: bool = False,
+    unit: str = "rows",
+) -> list[Any]:
     """Runs a model over rows, those of similar length together.
 
     Args:
         model: The model.
         rows: The rows.
         batch_size: Rows computed at a time.
+        verbose: Whether to print how far it is.
+        unit: What the rows are called there.
 
     Returns:
         The output for each row, in their order: an array, or a dict of them.
         The outputs of padding are kept.
+
+    Raises:
+        ValueError: `batch_size` is no integer or below 1, or an output is NaN
+            or infinite.
     """
+    check_count(batch_size, "batch_size")
     row_outputs: list[Any] = [None] * len(rows)
     limit = model.config.max_position_embeddings
-    size = min(batch_size, len(rows))
+    size = batch_size = min(batch_size, len(rows))
     lengths = rows.lengths().tolist()
+    progress = Progress(len(rows), unit, verbose)
     for numbers, length in bucketed(lengths, batch_size, limit):
         batch = rows.inputs(numbers.tolist(), length, size)
         outputs = model.compute_on_batch(batch)
+        check_finite(outputs, model, len(numbers))
         for place, number in enumerate(numbers):
             row_outputs[number] = keras.tree.map_structure(
                 lambda array, place=place: np.asarray(array[place], "float32"),
                 outputs,
             )
+        progress.add(len(numbers))
     return row_outputs
+
+
+def check_finite(outputs: Any, model: Any, rows: int | None = None) -> None:
+    """Refuses outputs of a model that are no numbers, or infinite.
+
+    Broken weights give them, and a type of numbers that is too small. No
+    score, label or vector may come from them.
+
+    Args:
+        outputs: An array, or a dict or list of arrays.
+        model: The model.
+        rows: How many rows of each array count; all for None.
+
+    Raises:
+        ValueError: One is NaN or infinite.
+    """
+    for array in keras.tree.flatten(outputs):
+        values = np.asarray(array)[:rows].astype("float32")
+        is_wrong = ~np.isfinite(values)
+        if is_wrong.any():
+            dtype = getattr(model, "compute_dtype", "float32")
+            raise ValueError(
+                "The outputs of `model` must be finite numbers. Received: "
+                f"{values[is_wrong][0]}, computed in {dtype}; load the weights "
+                "again, or train with a lower learning rate"
+                + (", or compute in float32." if dtype == "float16" else ".")
+            )
 
 
 def stack_rows(

@@ -5,13 +5,14 @@ rows of similar length share a batch.
 """
 
 import dataclasses
-import math
-from numbers import Real
+import os
 
 import numpy as np
 
 from bertbook.batches.ragged import compute
-from bertbook.checks import is_integer
+from bertbook.checks import as_number, check_count, check_switch
+from bertbook.datasets.columns import as_columns
+from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.finetuning.run import (
     Judge,
     Run,
@@ -19,6 +20,8 @@ from bertbook.finetuning.run import (
     keep_in_config,
     unchanged_by_errors,
 )
+from bertbook.finetuning.scores import check_metrics, score_task
+from bertbook.finetuning.weighting import weigh
 from bertbook.tasks.base import Settings, labeled
 from bertbook.tasks.labels import REGRESSION, names_of, names_of_tags
 from bertbook.tasks.tags import STRATEGIES
@@ -35,6 +38,7 @@ NOT_RECORDED = (
     "torch_dtype",
     "transformers_version",
 )
+MOST_EPOCHS = 1_000_000  # so that steps can be counted in 64 bits
 TASKS = {
     "BertForSequenceClassification": Texts,
     "BertForMultipleChoice": Choices,
@@ -82,30 +86,43 @@ class FinetuningOptions:
     verbose: bool = True
 
     def __post_init__(self):
-        _check_count("checkpoint_steps", self.checkpoint_steps)
-        for name in ("patience", "evaluation_steps"):
+        check_count(self.checkpoint_steps, "checkpoint_steps")
+        for name in ("patience", "evaluation_steps", "stride"):
             value = getattr(self, name)
             if value is not None:
-                _check_count(name, value)
-        for name in ("weight_decay", "clip_norm"):
-            value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise ValueError(
-                    f"`{name}` must not be below 0. Received: {value}."
-                )
-        if not 0.0 <= self.warmup <= 1.0:
+                check_count(value, name)
+        check_switch(self.verbose, "verbose")
+        if not 0.0 <= _in_float32(self.weight_decay) < np.inf:
             raise ValueError(
-                f"`warmup` must be in [0, 1]. Received: {self.warmup}."
+                "`weight_decay` must be a finite number >= 0. Received: "
+                f"{self.weight_decay!r}."
             )
-        if self.strategy not in STRATEGIES:
+        clip_norm = self.clip_norm  # 0 would clip all that is to be learned
+        if clip_norm is not None and not 0.0 < _in_float32(clip_norm) < np.inf:
+            raise ValueError(
+                "`clip_norm` must be a finite number above 0, or None, which "
+                f"never clips. Received: {clip_norm!r}."
+            )
+        if not 0.0 <= as_number(self.warmup) <= 1.0:
+            raise ValueError(
+                f"`warmup` must be in [0, 1]. Received: {self.warmup!r}."
+            )
+        if not isinstance(self.metric, str | None):
+            raise ValueError(
+                "`metric` must be the name of a metric, or None. Received: "
+                f"{self.metric!r}."
+            )
+        if not isinstance(self.strategy, str) or (
+            self.strategy not in STRATEGIES
+        ):
             raise ValueError(
                 f"`strategy` must be one of {', '.join(STRATEGIES)}. "
                 f"Received: {self.strategy!r}."
             )
-        if not 0.0 < self.layer_decay <= 1.0:
+        if not 0.0 < as_number(self.layer_decay) <= 1.0:
             raise ValueError(
                 f"`layer_decay` must be in (0, 1]. Received: "
-                f"{self.layer_decay}."
+                f"{self.layer_decay!r}."
             )
 
 
@@ -120,6 +137,10 @@ def finetune(
     seed=0,
     out=None,
     options=None,
+    *,
+    class_weight=None,
+    callbacks=None,
+    metrics=None,
 ):
     """Trains a model with a head on a task, and leaves the best weights in it.
 
@@ -127,12 +148,21 @@ def finetune(
     on and ends with the same weights, and once finished changes nothing. Where
     a call fails or is interrupted, the model is as it was before.
 
+    A column `weight` of `train` says how much each row counts in the loss.
+    Only the ratios count, and a row of weight 0 is left out. Other columns
+    that the task does not know are not read.
+
+    Callbacks see epochs, and after each the logs `loss` and `dev_...`. One that
+    stops the run, such as `EarlyStopping`, begins anew where a run resumes;
+    `patience` of the options resumes exactly.
+
     Args:
         model: One of the task models, with a tokenizer. A model whose labels
             have no names takes those of the data.
-        train: A dict of columns, as `load_dataset` returns.
+        train: A dict of columns, as `load_dataset` returns, a list of dicts, a
+            DataFrame, or a `Dataset` of Hugging Face.
         dev: The same, to choose the best weights by; without it the last ones
-            stay.
+            stay. Its rows count alike.
         epochs: How often every row is seen.
         learning_rate: The peak, after the warm-up.
         batch_size: Rows an update of the weights.
@@ -141,6 +171,16 @@ def finetune(
         seed: Seed of the order of the rows and of dropout.
         out: Folder for checkpoints, the log, and the trained model.
         options: A `FinetuningOptions`.
+        class_weight: The weight of each label, by its name or its number, for
+            a model with one label a text; 1 for one that is not there. Or
+            "balanced": the rarer a label is, the more it counts, as in
+            scikit-learn.
+        callbacks: A callback of Keras, or a list of them.
+        metrics: Further metrics on `dev`: a function of the labels and the
+            predictions, a list of functions, or a dict that names them. They
+            get arrays of numbers, 0 and 1 for several labels at once; lists of
+            accepted texts and a text for questions; lists of tags. The larger
+            the better, where one is the `metric` of the options.
 
     Returns:
         A dict of lists, one entry for each evaluation: `step`, `epoch`,
@@ -149,25 +189,32 @@ def finetune(
     Raises:
         KeyError: A column is missing.
         ValueError: An argument or a row of the data does not fit the model,
-            `out` holds a run with other settings, or the loss is not finite.
+            `out` holds a run with other settings, or the loss, an output or
+            a metric is not finite.
         OSError: A checkpoint cannot be written.
     """
-    options = options or FinetuningOptions()
+    options = _checked_options(options)
     _check_numbers(epochs, learning_rate, batch_size, seed)
-    _check_dev(dev, options)
+    _check_out(out)
+    _check_dev(dev, options, metrics)
+    callbacks = check_callbacks(callbacks)
     settings = Settings(
         max_length=max_length, stride=options.stride, strategy=options.strategy
     )
     kind = task_of(model)
     check_frozen(model, options.frozen_layers)
+    train = as_columns(train, "train")
+    dev = None if dev is None else as_columns(dev, "dev")
     with unchanged_by_errors(model):
         if kind is Tags:
             keep_in_config(model, tag_strategy=options.strategy)
         task = kind(model, train, settings)
         take_labels(model, task.data)
         task.learn()
+        label_weights = weigh(task, class_weight)
         dev_task = None if dev is None else kind(model, dev, settings)
-        judge = Judge(model, dev_task, options.metric, batch_size)
+        judge = Judge(model, dev_task, options.metric, batch_size, metrics)
+        check_monitored(callbacks, ["loss", *(f"dev_{n}" for n in judge.names)])
         record = {
             "epochs": int(epochs),
             "learning_rate": float(learning_rate),
@@ -176,21 +223,26 @@ def finetune(
             "seed": int(seed),
             "options": _recorded(dataclasses.asdict(options), ["verbose"]),
             "config": _recorded(model.config.to_dict(), NOT_RECORDED),
-            "train": hash_columns(train),
-            "dev": hash_columns(dev),
+            "train": hash_columns(task.data),
+            "dev": hash_columns(dev_task and dev_task.data),
+            "class_weight": label_weights,
         }
-        return Run(model, task, judge, record, options, out).go()
+        run = Run(model, task, judge, record, options, out, callbacks)
+        return run.go()
 
 
-def evaluate(model, data, max_length=None, batch_size=32, stride=None):
+def evaluate(
+    model, data, max_length=None, batch_size=32, stride=None, *, metrics=None
+):
     """Measures a model on labeled data.
 
     Args:
         model: One of the task models, with a tokenizer.
-        data: A dict of columns, as `load_dataset` returns.
+        data: As `train` in `finetune`. Every row counts alike.
         max_length: As in `finetune`; `stride` as in `base.Settings`.
         batch_size: Rows computed at a time.
         stride: Tokens from one window to the next.
+        metrics: Further metrics, as in `finetune`.
 
     Returns:
         The metrics of the task, shares in [0, 1]: one label: `accuracy`, and,
@@ -203,12 +255,18 @@ def evaluate(model, data, max_length=None, batch_size=32, stride=None):
 
     Raises:
         KeyError: A column is missing.
-        ValueError: A row does not fit the model.
+        ValueError: An argument or a row does not fit the model, or an output
+            or a metric is not finite.
         ImportError: scipy, which correlations need, is not installed.
     """
+    check_count(batch_size, "batch_size")
+    if stride is not None:
+        check_count(stride, "stride")
     settings = Settings(max_length=max_length, stride=stride)
     task = task_of(model)(model, data, settings)
-    return task.score(compute(model, task.rows, batch_size))
+    names = [] if metrics is None else list(task.blank_score())
+    own = check_metrics(metrics, names)
+    return score_task(task, compute(model, task.rows, batch_size), own)
 
 
 def take_labels(model, train):
@@ -247,34 +305,64 @@ def task_of(model):
         ValueError: The model has no head of a task.
     """
     name = getattr(model, "architecture", type(model).__name__)
-    if name not in TASKS:
+    if isinstance(model, type):
+        name = f"the class {model.__name__}"
+    if not isinstance(name, str) or name not in TASKS:
         raise ValueError(
             f"`model` must be one of {', '.join(TASKS)}. Received: {name}."
         )
     return TASKS[name]
 
 
+def _checked_options(options):
+    """Returns the options, or those that hold without any."""
+    if options is None:
+        return FinetuningOptions()
+    if not isinstance(options, FinetuningOptions):
+        raise ValueError(
+            f"`options` must be a `FinetuningOptions`. Received: {options!r}."
+        )
+    return options
+
+
 def _check_numbers(epochs, learning_rate, batch_size, seed):
-    _check_count("epochs", epochs)
-    _check_count("batch_size", batch_size)
-    _check_count("seed", seed, least=0)
-    if not isinstance(learning_rate, Real) or not 0 < learning_rate < math.inf:
+    check_count(epochs, "epochs")
+    check_count(batch_size, "batch_size")
+    check_count(seed, "seed", least=0)
+    if epochs > MOST_EPOCHS:
         raise ValueError(
-            f"`learning_rate` must be above 0. Received: {learning_rate!r}."
+            f"`epochs` must be at most {MOST_EPOCHS}. Received: {epochs!r}."
+        )
+    if not 0 < _in_float32(learning_rate) < np.inf:
+        raise ValueError(
+            "`learning_rate` must be above 0, and finite. Received: "
+            f"{learning_rate!r}."
         )
 
 
-def _check_count(name, value, least=1):
-    if not is_integer(value) or value < least:
-        raise ValueError(
-            f"`{name}` must be an integer >= {least}. Received: {value!r}."
-        )
+def _in_float32(value):
+    """Returns a number as weights would hold it; NaN for anything else."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.float32(as_number(value))
 
 
-def _check_dev(dev, options):
+def _check_out(out):
+    """Refuses what names no folder."""
+    if out is None or (isinstance(out, str | os.PathLike) and os.fspath(out)):
+        return
+    raise ValueError(
+        f"`out` must be the path of a folder, or None. Received: {out!r}."
+    )
+
+
+def _check_dev(dev, options, metrics):
     """Refuses what can only be done with dev."""
-    for name in ("patience", "metric"):
-        value = getattr(options, name)
+    needing = {
+        "patience": options.patience,
+        "metric": options.metric,
+        "metrics": metrics,
+    }
+    for name, value in needing.items():
         if dev is None and value is not None:
             raise ValueError(
                 f"`{name}` needs `dev`, to choose by. Received: {value!r} "

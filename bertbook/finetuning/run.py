@@ -5,7 +5,6 @@ Differences: the best weights on dev are kept, where the paper keeps the last.
 
 import contextlib
 import functools
-import math
 
 import numpy as np
 
@@ -13,6 +12,8 @@ from bertbook.batches.feeding import feed_fit
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
 from bertbook.files import read_json, write_json
+from bertbook.finetuning.callbacks import EpochCallbacks
+from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.runtime import choose_compilation
 from bertbook.tasks.labels import REGRESSION
 from bertbook.tasks.word_tasks import Questions
@@ -35,20 +36,25 @@ from bertbook.training.run import (
 from bertbook.weights.pretrained import named_tensors
 
 BEST = "best.safetensors"
+NEW = ("class_weight",)  # what records of version 0.1.0 lack
 HISTORY = "history.json"
+FILLED = 1_024  # a batch with fewer rows of data is filled up with copies
 
 
 class Judge:
     """Scores a model on dev, and says whether it is better than before."""
 
-    def __init__(self, model, task, metric, batch_size):
+    def __init__(self, model, task, metric, batch_size, metrics=None):
         self.model = model
         self.task = task  # None where there is no dev
         self.batch_size = batch_size
         if task is None:
+            self.names = []
             return
         self.metric = metric or task.main_metric
-        names = task.blank_score()
+        names = list(task.blank_score())
+        self.own = check_metrics(metrics, names)
+        self.names = names = [*names, *self.own]
         if self.metric not in names:
             raise ValueError(
                 f"`metric` must be one of {', '.join(names)}. Received: "
@@ -63,7 +69,7 @@ class Judge:
                 self.model,
                 no_answer_threshold=self.task.best_threshold(outputs),
             )
-        return self.task.score(outputs)
+        return score_task(self.task, outputs, self.own)
 
     def is_better(self, row, before):
         """Returns whether a row of the history beats an earlier one."""
@@ -76,19 +82,23 @@ class Judge:
 class Run:
     """One run: its batches, its best weights and its checkpoints."""
 
-    def __init__(self, model, task, judge, record, options, out):
+    def __init__(self, model, task, judge, record, options, out, callbacks=()):
         self.model = model
         self.task = task
         self.judge = judge
         self.record = record
         self.options = options
+        self.callbacks = callbacks
         self.folder = None
         if out is not None:
             self.folder = RunFolder(out, options.verbose, loss_label(task))
         self.rows = []
         self.best = None
         self.best_weights = None
-        self.steps_per_epoch = math.ceil(len(task.rows) / record["batch_size"])
+        self.is_stopped = False  # by a callback
+        most = max(FILLED, len(task.rows))
+        self.batch_size = min(record["batch_size"], most)
+        self.steps_per_epoch = -(-len(task.rows) // self.batch_size)
         self.total_steps = self.steps_per_epoch * record["epochs"]
 
     def go(self):
@@ -104,7 +114,7 @@ class Run:
         with self.folder.hold():
             start = hash_of_start(self.model, self.folder.record)
             self.record["start"] = start
-            self.folder.begin(self.record)
+            self.folder.begin(self.record, NEW)
             if self.folder.is_finished():
                 return self.finished()
             self.train()
@@ -139,7 +149,7 @@ class Run:
         limit = self.model.config.max_position_embeddings
         batches = steps(
             self.task.rows,
-            self.record["batch_size"],
+            self.batch_size,
             limit,
             self.record["seed"],
             done,
@@ -154,14 +164,41 @@ class Run:
         monitor = Monitor(
             self.total_steps,
             done,
-            self.record["batch_size"],
+            self.batch_size,
             {"loss": "loss"},
             tasks,
             verbose=self.options.verbose,
             unit="rows",
         )
         steps_left = self.total_steps - done
-        fit_steps(self.model, feed_fit(batches), steps_left, monitor)
+        fit_steps(
+            self.model,
+            feed_fit(batches),
+            steps_left,
+            monitor,
+            self._epoch_callbacks(done),
+        )
+        if monitor.done < self.total_steps and not self._is_over():
+            self.is_stopped = True
+            monitor.finish()
+
+    def _epoch_callbacks(self, done):
+        """Returns the callbacks that `fit` calls beside the monitor."""
+        if not self.callbacks:
+            return []
+        epochs = EpochCallbacks(
+            self.callbacks,
+            self.record["epochs"],
+            self.steps_per_epoch,
+            done,
+            self._latest_scores,
+        )
+        return [epochs]
+
+    def _latest_scores(self):
+        """Returns the metrics on dev of the last evaluation."""
+        row = self.rows[-1] if self.rows else {}
+        return {k: v for k, v in row.items() if k.startswith("dev_")}
 
     def _judge(self, row):
         """Scores the model, and keeps its weights if they are the best."""
@@ -178,7 +215,9 @@ class Run:
             self.model.stop_training = True
 
     def _is_over(self):
-        """Returns whether too many evaluations were no better."""
+        """Returns whether too many evaluations were no better, or a stop."""
+        if self.is_stopped:
+            return True
         if self.options.patience is None or self.best is None:
             return False
         later = [r for r in self.rows if r["step"] > self.best["step"]]
@@ -213,7 +252,11 @@ class Run:
 
     def _save(self, row):
         self._check(row["step"])
-        state = {"rows": self.rows, "best": self.best}
+        state = {
+            "rows": self.rows,
+            "best": self.best,
+            "is_stopped": self.is_stopped,
+        }
         self.folder.save(row["step"], self.model, state)
 
     def _resume(self):
@@ -228,6 +271,7 @@ class Run:
         if self.best is not None:
             # Now, and not after the last step, a reader learns of a loss.
             checkpoint.check_weights(self.folder.path / BEST, self.model)
+        self.is_stopped = state.get("is_stopped", False)
         return done
 
     def finished(self):

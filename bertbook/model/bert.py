@@ -11,12 +11,14 @@ import numpy as np
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.batches.ragged import compute
+from bertbook.checks import check_count, check_max_length, check_switch
+from bertbook.datasets.columns import as_list
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops
 from bertbook.tasks import text_tasks, word_tasks
 from bertbook.tasks.base import Settings
-from bertbook.tasks.labels import choose_labels, choose_problem
+from bertbook.tasks.labels import REGRESSION, choose_labels, choose_problem
 from bertbook.weights.pretrained import Pretrained
 
 
@@ -121,6 +123,26 @@ class BertWithHead(Pretrained, keras.Model):
         """Returns what Keras needs to build this model again."""
         attention = self.encoder.asked_attention
         return {**super().get_config(), "attention": attention}
+
+    def _predict(self, kind, columns, settings, batch_size, verbose, **options):
+        """Returns the predictions for columns of raw texts; [] for no text.
+
+        Args:
+            kind: The class of the task.
+            columns: The columns that it reads.
+            settings: A `Settings`.
+            batch_size: Most rows computed at a time.
+            verbose: Whether to print how far it is.
+            **options: Arguments of `predictions` of the task.
+        """
+        check_count(batch_size, "batch_size")
+        check_switch(verbose, "verbose")
+        check_max_length(settings.max_length, has_pair=len(columns) > 1)
+        if not any(map(len, columns.values())):
+            return []
+        task = kind(self, columns, settings)
+        outputs = compute(self, task.rows, batch_size, verbose, kind.unit)
+        return task.predictions(outputs, **options)
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -299,31 +321,56 @@ class BertForSequenceClassification(BertWithHead):
         pooled = pooled_output(self.encoder, batch, training)  # (B, D)
         return self.classifier(self.dropout(pooled, training=training))
 
-    def predict_texts(self, texts, pairs=None, max_length=None, batch_size=32):
+    def predict_texts(
+        self,
+        texts,
+        pairs=None,
+        max_length=None,
+        batch_size=32,
+        *,
+        all_scores=False,
+        verbose=False,
+    ):
         """Labels raw texts.
 
         Args:
-            texts: A list of texts.
+            texts: A list of texts, or a column of a table.
             pairs: Optional list of their second texts.
             max_length: Tokens that longer texts are cut to. None never cuts.
             batch_size: Most texts computed at a time.
+            all_scores: Whether to return the probability of every label.
+            verbose: Whether to print how far it is.
 
         Returns:
-            A dict for each text: `label`, its name or else its number, and
-            `score`, its probability. For a number `score` alone; for several
-            labels at once `labels`, those above one half, and `scores`, the
-            probability of every one.
+            A dict for each text, in the order of the texts: `label`, its name
+            or else its number, and `score`, its probability; with
+            `all_scores` also `scores`, a dict of the probability of every
+            label, in the order of the labels. For a number `score` alone; for
+            several labels at once `labels`, those above one half, and
+            `scores`.
 
         Raises:
-            ValueError: The model has no tokenizer, or a text is too long; its
-                row is named.
+            ValueError: The model has no tokenizer, a text is too long, its
+                row is named; an output is NaN or infinite, or `all_scores` are
+                asked of a model that gives a number.
         """
-        data = {"text": texts}
+        check_switch(all_scores, "all_scores")
+        if all_scores and self.problem_type == REGRESSION:
+            raise ValueError(
+                "`all_scores` needs labels: this model gives one number for "
+                "a text. Received: True."
+            )
+        columns = {"text": as_list(texts, "texts")}
         if pairs is not None:
-            data["text_pair"] = pairs
-        settings = Settings(max_length=max_length)
-        task = text_tasks.Texts(self, data, settings)
-        return task.predictions(compute(self, task.rows, batch_size))
+            columns["text_pair"] = as_list(pairs, "pairs")
+        return self._predict(
+            text_tasks.Texts,
+            columns,
+            Settings(max_length=max_length),
+            batch_size,
+            verbose,
+            all_scores=all_scores,
+        )
 
     def get_config(self):
         """Returns what Keras needs to build this model again."""
@@ -375,23 +422,35 @@ class BertForTokenClassification(BertWithHead):
         hidden = self.encoder(batch, training=training)["sequence_output"]
         return self.classifier(self.dropout(hidden, training=training))
 
-    def predict_entities(self, texts, max_length=None, batch_size=32):
+    def predict_entities(
+        self, texts, max_length=None, batch_size=32, *, verbose=False
+    ):
         """Finds entities in raw texts.
 
         Args:
-            texts: A list of texts.
+            texts: A list of texts, or a column of a table.
             max_length: Tokens of a window, at most 384 for None; a longer
                 text goes into several.
             batch_size: Most windows computed at a time.
+            verbose: Whether to print how far it is.
 
         Returns:
             A list for each text of dicts: `text`, `type`, `start` and `end`
             in characters, and `score`, the mean probability of its words.
 
         Raises:
-            ValueError: The model has no tokenizer, or its labels are not BIO.
+            ValueError: The model has no tokenizer, its labels are not BIO, or
+                an output is NaN or infinite.
         """
-        return word_tasks.find_entities_in(self, texts, max_length, batch_size)
+        check_count(batch_size, "batch_size")
+        check_switch(verbose, "verbose")
+        check_max_length(max_length, has_pair=False)
+        texts = as_list(texts, "texts")
+        if not len(texts):
+            return []
+        return word_tasks.find_entities_in(
+            self, texts, max_length, batch_size, verbose
+        )
 
     def get_config(self):
         """Returns what Keras needs to build this model again."""
@@ -453,6 +512,8 @@ class BertForQuestionAnswering(BertWithHead):
         stride=None,
         max_answer_length=30,
         batch_size=32,
+        *,
+        verbose=False,
     ):
         """Answers questions with a part of a text.
 
@@ -465,6 +526,7 @@ class BertForQuestionAnswering(BertWithHead):
                 what a window holds of the context.
             max_answer_length: Most pieces of an answer.
             batch_size: Most windows computed at a time.
+            verbose: Whether to print how far it is.
 
         Returns:
             A dict for each question: `text`, `start` and `end` in characters
@@ -473,16 +535,24 @@ class BertForQuestionAnswering(BertWithHead):
 
         Raises:
             ValueError: The model has no tokenizer, a text is empty, or a
-                question leaves no room for the context; its row is named.
+                question leaves no room for the context, its row is named; or
+                an output is NaN or infinite.
         """
-        data = {"question": questions, "context": contexts}
+        columns = {
+            "question": as_list(questions, "questions"),
+            "context": as_list(contexts, "contexts"),
+        }
+        check_count(max_answer_length, "max_answer_length")
+        if stride is not None:
+            check_count(stride, "stride")
         settings = Settings(
             max_length=max_length,
             stride=stride,
             max_answer_length=max_answer_length,
         )
-        task = word_tasks.Questions(self, data, settings)
-        return task.predictions(compute(self, task.rows, batch_size))
+        return self._predict(
+            word_tasks.Questions, columns, settings, batch_size, verbose
+        )
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -526,7 +596,16 @@ class BertForMultipleChoice(BertWithHead):
         scores = self.classifier(self.dropout(pooled, training=training))
         return ops.reshape(scores, (-1, choices))
 
-    def predict_choices(self, texts, choices, max_length=None, batch_size=8):
+    def predict_choices(
+        self,
+        texts,
+        choices,
+        max_length=None,
+        batch_size=8,
+        *,
+        all_scores=False,
+        verbose=False,
+    ):
         """Chooses for raw texts.
 
         Args:
@@ -534,18 +613,32 @@ class BertForMultipleChoice(BertWithHead):
             choices: For each a list of C texts that may follow.
             max_length: Tokens that longer pairs are cut to. None never cuts.
             batch_size: Most texts computed at a time.
+            all_scores: Whether to return the probability of every choice.
+            verbose: Whether to print how far it is.
 
         Returns:
             A dict for each text: `choice`, its number, `text`, the choice
-            itself, and `score`, its probability.
+            itself, and `score`, its probability; with `all_scores` also
+            `scores`, a dict of the probability of each number.
 
         Raises:
             ValueError: The model has no tokenizer, a text has another number
-                of choices, or a pair is too long; the row is named.
+                of choices, or a pair is too long, the row is named; or an
+                output is NaN or infinite.
         """
-        data = {"text": texts, "choices": choices}
-        task = text_tasks.Choices(self, data, Settings(max_length=max_length))
-        return task.predictions(compute(self, task.rows, batch_size))
+        check_switch(all_scores, "all_scores")
+        columns = {
+            "text": as_list(texts, "texts"),
+            "choices": as_list(choices, "choices"),
+        }
+        return self._predict(
+            text_tasks.Choices,
+            columns,
+            Settings(max_length=max_length),
+            batch_size,
+            verbose,
+            all_scores=all_scores,
+        )
 
     def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays."""

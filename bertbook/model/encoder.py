@@ -7,8 +7,16 @@ residual sum (post-norm), as in the released code.
 import numpy as np
 
 from bertbook.batches import batching
-from bertbook.batches.batching import check_lengths
+from bertbook.batches.progress import Progress
+from bertbook.batches.ragged import check_finite
+from bertbook.checks import (
+    check_column,
+    check_count,
+    check_max_length,
+    check_switch,
+)
 from bertbook.config import BertConfig
+from bertbook.datasets.columns import as_list
 from bertbook.model.attention import (
     SelfAttention,
     choose_path,
@@ -23,6 +31,8 @@ from bertbook.model.layers import (
     gather_tokens,
 )
 from bertbook.runtime import keras, ops
+from bertbook.tasks.base import Settings
+from bertbook.tasks.text_tasks import tokenize_texts
 from bertbook.weights.pretrained import Pretrained
 
 POOLINGS = ("mean", "cls", "max")
@@ -247,7 +257,13 @@ class BertEncoder(Pretrained, keras.Model):
         }
 
     def embed_texts(
-        self, texts, pooling="mean", max_length=None, batch_size=32
+        self,
+        texts,
+        pooling="mean",
+        max_length=None,
+        batch_size=32,
+        *,
+        verbose=False,
     ):
         """Returns one vector a text, `(B, D)` float32 NumPy.
 
@@ -255,39 +271,49 @@ class BertEncoder(Pretrained, keras.Model):
         wasted on padding; the order of the result is that of `texts`.
 
         Args:
-            texts: A list of B raw texts.
+            texts: A list of B raw texts, or a column of a table.
             pooling: "mean" of all tokens, "cls" for the first, or "max".
             max_length: Length to cut to. None never cuts.
             batch_size: Most texts computed at a time.
+            verbose: Whether to print how far it is.
 
         Raises:
-            ValueError: The encoder has no tokenizer, `pooling` is unknown, or
-                a text is too long.
+            ValueError: The encoder has no tokenizer, `pooling` is unknown, a
+                text is too long, or a vector is NaN or infinite.
         """
+        check_count(batch_size, "batch_size")
+        check_max_length(max_length, has_pair=False)
+        check_switch(verbose, "verbose")
+        texts = check_column(as_list(texts, "texts"), "texts")
         if self.tokenizer is None:
             raise ValueError(
                 "`embed_texts` needs a tokenizer: no vocabulary was found "
                 "beside the weights. Set `encoder.tokenizer`."
             )
-        if pooling not in POOLINGS:
+        if not isinstance(pooling, str) or pooling not in POOLINGS:
             raise ValueError(
                 f"`pooling` must be one of {', '.join(POOLINGS)}. "
                 f"Received: {pooling!r}."
             )
-        batch = self.tokenizer(texts, max_length=max_length)
-        lengths = batch["attention_mask"].sum(axis=1)
         limit = self.config.max_position_embeddings
-        check_lengths(lengths, limit)
         vectors = np.empty((len(texts), self.config.hidden_size), "float32")
-        for rows, length in batching.bucketed(lengths, batch_size, limit):
-            size = min(batch_size, len(texts))
-            part = batching.take_rows(
-                batch, rows, length, size, self.config.pad_token_id
-            )
+        if not texts:
+            return vectors
+        settings = Settings(max_length=max_length)
+        ragged = tokenize_texts(self, texts, None, settings)
+        size = batch_size = min(batch_size, len(texts))
+        progress = Progress(len(texts), "texts", verbose)
+        for rows, length in batching.bucketed(
+            ragged.lengths(), batch_size, limit
+        ):
+            part = ragged.inputs(rows.tolist(), length, size)
             outputs = self.compute_on_batch(part)["sequence_output"]
+            check_finite(outputs, self, len(rows))
             outputs = outputs.astype("float32")  # 16 bits are too few to sum
             pooled = _pool(outputs, part["attention_mask"], pooling)
             vectors[rows] = pooled[: len(rows)]
+            progress.add(len(rows))
+        check_finite(vectors, self)
         return vectors
 
 

@@ -4,13 +4,14 @@ Differences: none from Devlin et al. (2019), section 4 and 5.3, beside those
 that `windows`, `spans` and `tags` name.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bertbook.checks import is_integer
+from bertbook.datasets.columns import as_columns, has_length, is_missing
 
 LONGEST_WINDOW = 384  # The paper's runs on SQuAD take this many tokens.
 
@@ -49,20 +50,21 @@ def in_rows(function, *columns):
 
 
 def check_columns(
-    data: Mapping[str, Sequence], needed: list[str], others: list[str]
+    data: Any, needed: list[str], others: list[str]
 ) -> dict[str, Any]:
     """Returns the columns that a task reads, as lists of one length.
 
+    Args:
+        data: What `as_columns` takes.
+        needed: The columns that must be there.
+        others: Those that are read where they are there.
+
     Raises:
         KeyError: A column is missing; the error names those there are.
-        ValueError: The data are no dict, hold no row, or columns differ in
-            length; or one is no list.
+        ValueError: `as_columns` refuses the data, they hold no row, or columns
+            differ in length; or one is no list.
     """
-    if not isinstance(data, Mapping):
-        raise ValueError(
-            "`data` must be a dict of columns, as `load_dataset` returns. "
-            f"Received: {type(data).__name__}."
-        )
+    data = as_columns(data, "data")
     missing = [name for name in needed if name not in data]
     if missing:
         raise KeyError(
@@ -73,12 +75,17 @@ def check_columns(
     for name in names:
         column = data[name]
         no_column = isinstance(column, str | bytes | Mapping | Set)
-        if no_column or not hasattr(column, "__len__"):
+        if no_column or not has_length(column):
             raise ValueError(
                 f"`{name}` must be a list with an entry for each row. "
                 f"Received: {type(column).__name__}."
             )
     columns = {name: list(data[name]) for name in names}
+    for row, value in enumerate(columns.get("label", [])):
+        if is_missing(value):
+            raise ValueError(
+                f"`label[{row}]` must not be missing. Received: {value}."
+            )
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or not lengths[needed[0]]:
         raise ValueError(

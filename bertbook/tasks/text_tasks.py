@@ -1,8 +1,8 @@
 """`Texts` and `Choices`: tasks about whole texts.
 
 Each class holds one data set as one model sees it: `rows` to compute,
-`learn()` to add what is to be learned, `predictions` and `score` of what the
-model gave.
+`learn()` to add what is to be learned, `owners()` of the rows, `predictions`,
+`compared` and `score` of what the model gave.
 
 Differences: none from Devlin et al. (2019), sections 4.1 and 4.4.
 """
@@ -32,11 +32,15 @@ CHUNK = 2_000  # texts tokenized at a time
 class Texts:
     """One text or two, with a label, several, or a number."""
 
+    unit = "texts"  # what is counted while predicting
+
     def __init__(self, model, data, settings):
         self.model = model
-        self.data = check_columns(data, ["text"], ["text_pair", "label"])
+        self.data = check_columns(
+            data, ["text"], ["text_pair", "label", "weight"]
+        )
         self.problem = model.problem_type
-        self.rows = _tokenize(
+        self.rows = tokenize_texts(
             model, self.data["text"], self.data.get("text_pair"), settings
         )
 
@@ -59,7 +63,11 @@ class Texts:
             return classification_loss("sum")
         return several_loss("sum")
 
-    def predictions(self, outputs):
+    def owners(self):
+        """Returns for each row that is computed the row of the data, `(R,)`."""
+        return np.arange(len(self.rows))
+
+    def predictions(self, outputs, all_scores=False):
         """Returns what `predict_texts` does."""
         logits = _finite(np.stack(outputs))  # (R, K)
         if self.problem == REGRESSION:
@@ -68,31 +76,40 @@ class Texts:
         if self.problem == ONE_LABEL:
             return [
                 {"label": name[int(p.argmax())], "score": float(p.max())}
+                | ({"scores": _named(p, name)} if all_scores else {})
                 for p in softmax(logits)
             ]
         return [
             {
                 "labels": [name[i] for i in np.flatnonzero(p > 0.5)],
-                "scores": {name[i]: float(p[i]) for i in range(len(p))},
+                "scores": _named(p, name),
             }
             for p in 1 / (1 + np.exp(-logits))
         ]
 
-    def score(self, outputs):
-        """Returns the metrics of the labels."""
+    def compared(self, outputs):
+        """Returns labels and predictions: numbers, `(R,)`, or 0 and 1."""
         logits, labels = np.stack(outputs), self._labels()
         if self.problem == REGRESSION:
-            expected, guesses = labels[:, 0], logits[:, 0]
+            return labels[:, 0], logits[:, 0]
+        if self.problem == ONE_LABEL:
+            return labels, logits.argmax(axis=1)
+        return labels.astype("int32"), (logits > 0).astype("int32")  # (R, K)
+
+    def score(self, outputs):
+        """Returns the metrics of the labels."""
+        labels, guesses = self.compared(outputs)
+        if self.problem == REGRESSION:
+            expected = labels
             return {
                 "pearson": metrics.pearson(expected, guesses),
                 "spearman": metrics.spearman(expected, guesses),
                 "mean_squared_error": float(((expected - guesses) ** 2).mean()),
             }
         if self.problem != ONE_LABEL:
-            return metrics.several_labels(labels, logits > 0)
-        guesses = logits.argmax(axis=1)
+            return metrics.several_labels(labels, guesses)
         scores = {"accuracy": metrics.accuracy(labels, guesses)}
-        if logits.shape[1] == 2:
+        if self.model.num_labels == 2:
             scores["f1"] = metrics.f1(labels, guesses)
         else:
             scores["f1"] = metrics.f1(labels, guesses, "macro")
@@ -122,10 +139,13 @@ class Choices:
     """A text and C texts of which one follows."""
 
     main_metric = "accuracy"
+    unit = "texts"  # what is counted while predicting
 
     def __init__(self, model, data, settings):
         self.model = model
-        self.data = check_columns(data, ["text", "choices"], ["label"])
+        self.data = check_columns(
+            data, ["text", "choices"], ["label", "weight"]
+        )
         check_column(self.data["text"], "text")
         counts = [
             len(check_column(choices, f"choices[{row}]"))
@@ -140,7 +160,7 @@ class Choices:
                 )
         first = [t for t in self.data["text"] for _ in range(self.count)]
         second = [choice for row in self.data["choices"] for choice in row]
-        self.rows = _tokenize(model, first, second, settings, self.count)
+        self.rows = tokenize_texts(model, first, second, settings, self.count)
 
     def learn(self):
         """Adds the number of the right choice to the rows."""
@@ -150,7 +170,11 @@ class Choices:
         """Returns the loss of the model's output."""
         return classification_loss("sum")
 
-    def predictions(self, outputs):
+    def owners(self):
+        """Returns for each row that is computed the row of the data, `(R,)`."""
+        return np.arange(len(self.rows))
+
+    def predictions(self, outputs, all_scores=False):
         """Returns what `predict_choices` does."""
         return [
             {
@@ -158,6 +182,7 @@ class Choices:
                 "text": choices[int(p.argmax())],
                 "score": float(p.max()),
             }
+            | ({"scores": _named(p, range(self.count))} if all_scores else {})
             for p, choices in zip(
                 softmax(_finite(np.stack(outputs))),
                 self.data["choices"],
@@ -165,10 +190,13 @@ class Choices:
             )
         ]
 
+    def compared(self, outputs):
+        """Returns the right and the likeliest numbers of choices, `(R,)`."""
+        return self._labels(), np.stack(outputs).argmax(axis=1)
+
     def score(self, outputs):
         """Returns the share of right choices."""
-        guesses = np.stack(outputs).argmax(axis=1)
-        return {"accuracy": metrics.accuracy(self._labels(), guesses)}
+        return {"accuracy": metrics.accuracy(*self.compared(outputs))}
 
     def blank_score(self):
         """Returns the metrics where no choice is better than another."""
@@ -193,7 +221,12 @@ def _finite(logits):
     return logits
 
 
-def _tokenize(model, texts, pairs, settings, choices=None):
+def _named(probabilities, names):
+    """Returns the probability of each label, in the order of the labels."""
+    return {names[i]: float(p) for i, p in enumerate(probabilities)}
+
+
+def tokenize_texts(model, texts, pairs, settings, choices=None):
     """Returns the rows of texts, or of pairs of them.
 
     Raises:

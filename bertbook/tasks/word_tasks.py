@@ -50,12 +50,13 @@ class Questions:
     """Questions, and texts that hold the answers."""
 
     main_metric = "f1"
+    unit = "windows"  # what is counted while predicting
 
     def __init__(self, model, data, settings):
         self.model = model
         self.settings = settings
         self.data = check_columns(
-            data, ["question", "context"], ["id", "answers"]
+            data, ["question", "context"], ["id", "answers", "weight"]
         )
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
         if "answers" in self.data:
@@ -82,6 +83,11 @@ class Questions:
             "start_logits": spans[:, 0],
             "end_logits": spans[:, 1],
         }
+
+    def owners(self):
+        """Returns for each window the row of its question, `(R,)`."""
+        counts = [len(context.windows) for context in self.contexts]
+        return np.repeat(np.arange(len(counts)), counts)
 
     def loss(self):
         """Returns the losses of the model's outputs."""
@@ -122,6 +128,14 @@ class Questions:
                 self.settings.max_answer_length,
             )
             yield answers, no_answer_score(starts, ends)
+
+    def compared(self, outputs):
+        """Returns the texts of the answers of each row, and those predicted."""
+        accepted = [
+            [answer["text"] for answer in answers]
+            for answers in labeled(self.data, "answers")
+        ]
+        return accepted, [a["text"] for a in self.predictions(outputs)]
 
     def score(self, outputs):
         """Returns exact match and F1, as the official scripts do."""
@@ -165,13 +179,14 @@ class Tags:
     """Words, each with a tag."""
 
     main_metric = "f1"
+    unit = "windows"  # what is counted while predicting
 
     def __init__(self, model, data, settings):
         self.model = model
         self.strategy = settings.strategy or model.config.extra.get(
             "tag_strategy", "first"
         )
-        self.data = check_columns(data, ["tokens"], ["tags"])
+        self.data = check_columns(data, ["tokens"], ["tags", "weight"])
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
         self.sentences = in_rows(
             lambda words: window_words(
@@ -200,6 +215,11 @@ class Tags:
             weights += token_weights
         self.rows.targets, self.rows.weights = {"": labels}, weights
 
+    def owners(self):
+        """Returns for each window the row of its sentence, `(R,)`."""
+        counts = [len(windows) for windows in self.sentences]
+        return np.repeat(np.arange(len(counts)), counts)
+
     def loss(self):
         """Returns the loss of the model's output."""
         return classification_loss("sum")
@@ -218,6 +238,10 @@ class Tags:
     def predictions(self, outputs):
         """Returns the tags of each sentence."""
         return [tags for tags, _ in self.decoded(outputs)]
+
+    def compared(self, outputs):
+        """Returns the repaired tags of each row, and those predicted."""
+        return self._tags(), self.predictions(outputs)
 
     def score(self, outputs):
         """Returns precision, recall and F1 of entities, and accuracy of words.
@@ -278,7 +302,9 @@ class Tags:
         return column
 
 
-def find_entities_in(model, texts, max_length=None, batch_size=32):
+def find_entities_in(
+    model, texts, max_length=None, batch_size=32, verbose=False
+):
     """Finds entities in raw texts; see `predict_entities` of the model."""
     texts, _ = check_rows(texts, None)
     tokenizer = needed_tokenizer(model)
@@ -290,7 +316,8 @@ def find_entities_in(model, texts, max_length=None, batch_size=32):
         for text, row in zip(texts, spans, strict=True)
     ]
     task = Tags(model, {"tokens": words}, settings)
-    decoded = task.decoded(compute(model, task.rows, batch_size))
+    outputs = compute(model, task.rows, batch_size, verbose, task.unit)
+    decoded = task.decoded(outputs)
     return [
         place_entities(text, row, find_entities(tags) if row else [], p)
         for text, row, (tags, p) in zip(texts, spans, decoded, strict=True)

@@ -138,11 +138,25 @@ class Monitor(keras.callbacks.Callback):
         if (batch + 1) % self.accumulation:
             return
         self.done += 1
+        self.logs = logs
         self.is_last = self.done == self.total or self._is_late()
-        if not any(map(self._is_due, self.tasks)):
+        if any(map(self._is_due, self.tasks)):
+            self._report()
+
+    def finish(self):
+        """Does what is due at the end, where `fit` ended before all steps."""
+        self.is_last = True
+        if self.done > self.last_step:
+            self._report()
             return
+        for steps, function in self.tasks:  # the others have seen the last row
+            if steps is not None and self.done % steps:
+                function(self.row)
+
+    def _report(self):
+        """Makes a row, and does what is due."""
         model = self.model  # asked for, JAX brings its variables up to date
-        row = self._row(logs)
+        row = self.row = self._row(self.logs)
         for steps, function in self.tasks:
             if steps is None or self._is_due((steps, function)):
                 function(row)

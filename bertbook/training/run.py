@@ -156,7 +156,7 @@ def last_step(folder: str | Path) -> int | None:
     return max((int(n) for n in numbers if n.isdecimal()), default=None)
 
 
-def fit_steps(model, batches, steps, monitor):
+def fit_steps(model, batches, steps, monitor, callbacks=()):
     """Trains a compiled model for some batches under a `Monitor`.
 
     Args:
@@ -165,12 +165,13 @@ def fit_steps(model, batches, steps, monitor):
             which they are trained on.
         steps: How many batches.
         monitor: The `Monitor` that logs, evaluates and saves.
+        callbacks: Further callbacks of Keras, which are called after it.
     """
     model.fit(
         batches,
         steps_per_epoch=steps,
         shuffle=False,
-        callbacks=[monitor],
+        callbacks=[monitor, *callbacks],
         verbose=0,
     )
 

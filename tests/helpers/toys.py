@@ -2,7 +2,9 @@
 
 from types import SimpleNamespace
 
+import bertbook as bb
 from bertbook.config import BertConfig
+from bertbook.runtime import keras
 from bertbook.tasks.labels import ONE_LABEL
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.text.vocabulary import SPECIAL_TOKENS
@@ -36,3 +38,21 @@ def stand_in(num_labels=2, names=None, problem=ONE_LABEL, **options):
         no_answer_threshold=None,
         **options,
     )
+
+
+def make(kind, seed=1, dropout=0.0, **options):
+    """A BERT that is trained in a second."""
+    keras.utils.set_random_seed(seed)
+    config = toy_config(
+        hidden_size=16,
+        num_attention_heads=2,
+        num_hidden_layers=1,
+        max_position_embeddings=24,
+        initializer_range=0.1,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+    )
+    config = config.replace(num_hidden_layers=options.pop("layers", 1))
+    model = getattr(bb, kind)(config, **options)
+    model.tokenizer = TOY
+    return model

@@ -572,8 +572,11 @@ def test_predict_choices_takes_the_largest_logit():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m: m.predict_texts([]), "1 at least. Received: {'text': 0}"),
-        (lambda m: m.predict_texts("a b"), "`text` must be a list .*: str"),
+        (
+            lambda m: m.predict_texts([], ["a"]),
+            "1 at least.*{'text': 0, 'text_p",
+        ),
+        (lambda m: m.predict_texts("a b"), "`texts` must be a list .*: str"),
         (lambda m: m.predict_texts(["a", 3]), r"`texts\[1\]` must be a string"),
         (lambda m: m.predict_texts(["a", "b"], ["c"]), "'text_pair': 1"),
         (lambda m: m.predict_texts(["a", "b"], []), "'text_pair': 0"),

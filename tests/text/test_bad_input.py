@@ -188,7 +188,7 @@ TEXTS = {
     ),
     "a row that is not a number": (
         lambda t: t(["a", "b"], ["b", float("nan")]),
-        ["`pairs[1]` must be a string", "Received: float."],
+        ["`pairs[1]` must be a string", "Received: nan, a missing"],
     ),
     "rows that are pairs": (
         lambda t: t([("a", "b")]),

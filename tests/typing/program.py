@@ -24,6 +24,10 @@ def encoder_batch(encoder: bb.BertEncoder, texts: list[str]) -> dict[str, Any]:
     return dict(tokenizer(texts))
 
 
+def errors(labels: Any, predictions: Any) -> float:
+    return float((labels != predictions).sum())
+
+
 def train(out: Path) -> dict[str, float]:
     data = bb.load_dataset("opinions", split="train")
     dev = bb.load_dataset("opinions")
@@ -35,8 +39,10 @@ def train(out: Path) -> dict[str, float]:
         model, data, dev, epochs=1, learning_rate=1e-3, out=out, options=options
     )
     print(history["dev_accuracy"][-1], model.config.num_hidden_layers)
-    for row in model.predict_texts(["Fine."], max_length=32):
-        print(row["label"], row["score"])
+    rows = [{"text": "Fine.", "label": 1}, {"text": "Dull.", "label": 0}]
+    bb.finetune(model, rows, dev, class_weight="balanced", metrics=[errors])
+    for row in model.predict_texts(["Fine."], max_length=32, all_scores=True):
+        print(row["label"], row["scores"])
     model.save_pretrained(out / "copy", dtype="float16")
     model.compile(optimizer="adamw", loss="sparse_categorical_crossentropy")
     model.summary()

@@ -1,0 +1,189 @@
+"""`as_columns`: any table as a dict of columns.
+
+A table may be a dict of columns, a list of rows, a data frame of pandas or
+Polars, a `Dataset` of Hugging Face or a table of Arrow. Each is known by what
+it offers, so that none of these packages is imported.
+"""
+
+import inspect
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any
+
+REMEDY = (
+    "a dict of columns, a list of dicts, a DataFrame or a `Dataset` of Hugging "
+    "Face"
+)
+
+
+def as_columns(data: Any, name: str) -> dict[str, Any]:
+    """Returns a table as a dict of columns; the table stays as it is.
+
+    Args:
+        data: A dict of columns, a list of dicts that have the same keys, a
+            data frame of pandas or Polars, a `Dataset` of Hugging Face, or a
+            table of Arrow.
+        name: What the argument is called in an error.
+
+    Returns:
+        The columns by name, in the order of the table, the rows of each in
+        the order of the table. The columns of a dict are those that it holds.
+
+    Raises:
+        ValueError: `data` are none of these, a row lacks a key of the first
+            row, two columns have one name, or a name is no string.
+    """
+    if _is_table(data):
+        columns = _of_table(data, name)
+    elif isinstance(data, Mapping):
+        columns = _of_dict(data, name)
+    elif isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        columns = _of_rows(data, name)
+    else:
+        raise _refusal(data, name)
+    for column in columns:
+        if not isinstance(column, str):
+            raise ValueError(
+                f"`{name}` must have strings as names of columns. Received: "
+                f"{column!r}."
+            )
+    return columns
+
+
+def as_list(values: Any, name: str) -> Any:
+    """Returns a column of texts as a list, an array or the like.
+
+    Args:
+        values: A list, an array, or a column of a table.
+        name: What the argument is called in an error.
+
+    Raises:
+        ValueError: `values` are a whole table, or have no order or no length.
+    """
+    if _is_table(values):
+        raise ValueError(
+            f"`{name}` must be one column of texts, such as `data['text']`. "
+            f"Received: a whole {type(values).__name__}."
+        )
+    wrong = isinstance(values, str | bytes | Mapping | Set)
+    if wrong or not has_length(values):
+        remedy = ""
+        if isinstance(values, str):
+            remedy = "; a list may hold a single text"
+        elif isinstance(values, Iterable) and not has_length(values):
+            remedy = "; `list(...)` makes a list of it"
+        raise ValueError(
+            f"`{name}` must be a list of strings. Received: "
+            f"{type(values).__name__}{remedy}."
+        )
+    return values.to_pylist() if hasattr(values, "to_pylist") else values
+
+
+def _is_table(data: Any) -> bool:
+    """Returns whether `data` are an object, not a class, with columns."""
+    names = ("columns", "column_names")
+    if isinstance(data, Mapping | type):
+        return False
+    # Asking the table itself might compute something.
+    found = (inspect.getattr_static(data, name, None) for name in names)
+    return any(value is not None for value in found)
+
+
+def _of_table(data: Any, name: str) -> dict[str, Any]:
+    """Returns the columns of a data frame, a `Dataset` or an Arrow table."""
+    names = _names_of(data) if has_length(data) else None
+    if names is None:
+        raise _refusal(data, name)
+    for column in names:
+        if names.count(column) > 1:
+            raise ValueError(
+                f"`{name}` must give each column a name of its own. Received: "
+                f"{column!r} twice."
+            )
+    if hasattr(data, "to_pydict"):  # Arrow would give scalars of its own
+        return dict(data.to_pydict())
+    if hasattr(data, "with_format"):  # `Dataset`: plain values, no tensors
+        data = data.with_format(None)
+    return {column: list(data[column]) for column in names}
+
+
+def _names_of(data: Any) -> list[Any] | None:
+    """Returns the names of the columns; None where they are not known."""
+    names = getattr(data, "column_names", None)
+    if names is None or callable(names):
+        names = getattr(data, "columns", None)
+    try:
+        # An Arrow table has its columns themselves under `columns`.
+        return None if names is None else list(names)
+    except TypeError:
+        return None
+
+
+def _of_dict(data: Mapping, name: str) -> dict[str, Any]:
+    """Returns a dict of columns; refuses a dict of data sets."""
+    for key, value in data.items():
+        if _is_table(value):
+            names = ", ".join(map(str, data))
+            raise ValueError(
+                f"`{name}` must be one data set, such as `data[{key!r}]`. "
+                f"Received: {type(data).__name__} of {names}."
+            )
+    return dict(data)
+
+
+def _of_rows(data: Sequence, name: str) -> dict[str, Any]:
+    """Returns the columns of a list of dicts."""
+    if len(data) and not any(isinstance(row, Mapping) for row in data):
+        raise _refusal(data, name)
+    if not len(data):
+        raise ValueError(
+            f"`{name}` must hold columns of one length, 1 at least. Received: "
+            "no row."
+        )
+    for row, values in enumerate(data):
+        if not isinstance(values, Mapping):
+            raise ValueError(
+                f"`{name}[{row}]` must be a dict as the other rows. Received: "
+                f"{type(values).__name__}."
+            )
+        if values.keys() != data[0].keys():
+            raise ValueError(
+                f"`{name}[{row}]` must have the keys of the first row, "
+                f"{', '.join(map(str, data[0]))}. Received: "
+                f"{', '.join(map(str, values)) or 'none'}."
+            )
+    return {key: [values[key] for values in data] for key in data[0]}
+
+
+def has_length(data: Any) -> bool:
+    """Returns whether `len` works; a generator or a stream has no length."""
+    try:
+        len(data)
+    except TypeError:
+        return False
+    return True
+
+
+def is_missing(value: Any) -> bool:
+    """Returns whether a cell is a gap: None, NaN, or the NA of pandas."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ == "NAType"
+
+
+def _refusal(data: Any, name: str) -> ValueError:
+    """Returns the error for what is no table, with what makes one of it."""
+    remedy = ""
+    if isinstance(data, str | os.PathLike):
+        remedy = "; `load_dataset` reads a file"
+    elif isinstance(data, list | tuple):
+        remedy = (
+            f" of {type(data[0]).__name__}; a dict such as "
+            "{'text': ..., 'label': ...} names the columns"
+        )
+    elif hasattr(data, "collect"):  # a lazy frame of Polars
+        remedy = "; `collect()` computes it"
+    elif isinstance(data, Iterable) and not has_length(data):
+        remedy = "; `list(...)` makes a list of its rows"
+    return ValueError(
+        f"`{name}` must be {REMEDY}. Received: {type(data).__name__}{remedy}."
+    )

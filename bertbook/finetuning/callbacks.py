@@ -1,0 +1,132 @@
+"""Keras' callbacks in a fine-tuning run, called epoch by epoch.
+
+A run is one call of `fit` over all its steps, so that it can resume at any of
+them; `EpochCallbacks` gives callbacks the epochs that they know.
+"""
+
+from typing import Any
+
+from bertbook.runtime import keras
+
+REFUSED = {
+    "LearningRateScheduler": "the rate follows `learning_rate` and `warmup`",
+    "ReduceLROnPlateau": "the rate follows `learning_rate` and `warmup`",
+    "BackupAndRestore": "with `out` the same call resumes",
+}
+
+
+class EpochCallbacks(keras.callbacks.Callback):
+    """Calls callbacks as `fit` does for a run of several epochs.
+
+    Args:
+        callbacks: The callbacks.
+        epochs: Epochs of the whole run.
+        steps_per_epoch: Steps of each.
+        done: Steps done before.
+        scores: A function that returns the latest scores on dev, by the names
+            of the history.
+    """
+
+    def __init__(self, callbacks, epochs, steps_per_epoch, done, scores):
+        super().__init__()
+        self.callbacks = callbacks
+        self.facts = {"epochs": epochs, "steps": steps_per_epoch, "verbose": 0}
+        self.steps_per_epoch = steps_per_epoch
+        self.first = done
+        self.scores = scores
+
+    def set_model(self, model):
+        """Gives every callback the model."""
+        super().set_model(model)
+        for callback in self.callbacks:
+            callback.set_model(model)
+
+    def on_train_begin(self, logs=None):
+        """Begins the run."""
+        for callback in self.callbacks:
+            callback.set_params(dict(self.facts))
+        self._call("on_train_begin", logs)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        """Begins a step, and before the first of an epoch the epoch."""
+        epoch, step = divmod(self.first + batch, self.steps_per_epoch)
+        if step == 0 or batch == 0:
+            self._call("on_epoch_begin", epoch)
+        self._call("on_train_batch_begin", step, logs)
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Ends a step, and after the last of an epoch the epoch."""
+        epoch, step = divmod(self.first + batch, self.steps_per_epoch)
+        self._call("on_train_batch_end", step, logs)
+        if step == self.steps_per_epoch - 1:
+            self._call("on_epoch_end", epoch, {**(logs or {}), **self.scores()})
+
+    def on_train_end(self, logs=None):
+        """Ends the run."""
+        self._call("on_train_end", logs)
+
+    def _call(self, hook, *values):
+        """Calls one method of every callback, each with logs of its own."""
+        for callback in self.callbacks:
+            own = (dict(v) if isinstance(v, dict) else v for v in values)
+            getattr(callback, hook)(*own)
+
+
+def check_callbacks(callbacks: Any) -> list[Any]:
+    """Returns the callbacks as a list.
+
+    Raises:
+        ValueError: One is no callback of Keras, or would set what `finetune`
+            sets itself.
+    """
+    if callbacks is None:
+        return []
+    if isinstance(callbacks, keras.callbacks.Callback):
+        callbacks = [callbacks]
+    if not isinstance(callbacks, list | tuple):
+        raise ValueError(
+            "`callbacks` must be a list of callbacks of Keras. Received: "
+            f"{callbacks!r}."
+        )
+    for number, callback in enumerate(callbacks):
+        if not isinstance(callback, keras.callbacks.Callback):
+            raise ValueError(
+                f"`callbacks[{number}]` must be a callback of Keras. Received: "
+                f"{callback!r}."
+            )
+        for name, reason in REFUSED.items():
+            if isinstance(callback, getattr(keras.callbacks, name)):
+                raise ValueError(
+                    f"`callbacks[{number}]` must not be a {name}: {reason}. "
+                    f"Received: {type(callback).__name__}."
+                )
+    return list(callbacks)
+
+
+def check_monitored(callbacks: list[Any], names: list[str]) -> None:
+    """Refuses callbacks that would wait for a number that never comes.
+
+    Args:
+        callbacks: The callbacks.
+        names: The numbers that a run logs.
+
+    Raises:
+        ValueError: One looks at another number, or does not say whether it
+            should be large.
+    """
+    kinds = keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint
+    for number, callback in enumerate(callbacks):
+        looks = getattr(callback, "save_best_only", True)
+        if not isinstance(callback, kinds) or not looks:
+            continue
+        monitored = callback.monitor
+        if monitored not in names:
+            raise ValueError(
+                f"`callbacks[{number}]` must monitor one of "
+                f"{', '.join(names)}. Received: {monitored!r}."
+            )
+        if monitored != "loss" and callback.mode == "auto":
+            raise ValueError(
+                f"`callbacks[{number}]` must say `mode='max'` or `mode='min'` "
+                f"for {monitored!r}. Received: 'auto'."
+            )

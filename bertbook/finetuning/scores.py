@@ -1,0 +1,102 @@
+"""Scores of a task: its own metrics, and functions of the user."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bertbook.checks import as_number
+
+Metrics = dict[str, Callable[[Any, Any], float]]
+
+
+def check_metrics(metrics: Any, names: list[str]) -> Metrics:
+    """Returns the functions among some metrics, by their names.
+
+    Args:
+        metrics: A name, a function of the labels and the predictions, a list
+            of those, a dict of functions, or None.
+        names: The metrics that the task has anyway.
+
+    Raises:
+        ValueError: A metric is neither, a name is unknown, or two metrics
+            have one name.
+    """
+    if metrics is None:
+        return {}
+    if isinstance(metrics, Mapping):
+        pairs = list(metrics.items())
+    else:
+        listed = metrics if isinstance(metrics, list | tuple) else [metrics]
+        pairs = [(_name_of(metric, names), metric) for metric in listed]
+    functions: Metrics = {}
+    for name, metric in pairs:
+        if isinstance(metric, str) and metric == name and name in names:
+            continue
+        if not isinstance(name, str) or not name or not callable(metric):
+            raise ValueError(
+                "`metrics` must be functions of the labels and the "
+                f"predictions, each with a name. Received: {metric!r} as "
+                f"{name!r}."
+            )
+        if name in names or name in functions:
+            raise ValueError(
+                "`metrics` must have names of their own. Received: a second "
+                f"{name!r}."
+            )
+        functions[name] = metric
+    return functions
+
+
+def score_task(task: Any, outputs: list[Any], own: Metrics) -> dict[str, float]:
+    """Returns the metrics of a task, and those of the user.
+
+    Args:
+        task: A task, with labels.
+        outputs: What `ragged.compute` returned for its rows.
+        own: Functions of what `compared` of the task returns.
+
+    Raises:
+        ValueError: A metric is no finite number.
+    """
+    scores = task.score(outputs)
+    if own:
+        labels, predictions = task.compared(outputs)
+        for name, function in own.items():
+            scores[name] = _checked(name, function(labels, predictions))
+    for name, value in scores.items():
+        if not math.isfinite(value):
+            raise ValueError(
+                f"The metric {name} must be a finite number. Received: "
+                f"{value}; the outputs of the model are too large."
+            )
+    return scores
+
+
+def _name_of(metric: Any, names: list[str]) -> str:
+    """Returns the name of a metric of a list."""
+    if isinstance(metric, str):
+        if metric not in names:
+            raise ValueError(
+                f"`metrics` must name one of {', '.join(names)}, or be "
+                f"functions. Received: {metric!r}."
+            )
+        return metric
+    name = getattr(metric, "__name__", None)
+    if name is None or name == "<lambda>":
+        raise ValueError(
+            "`metrics` must be functions that have a name; a dict gives one. "
+            f"Received: {metric!r}."
+        )
+    return name
+
+
+def _checked(name: str, value: Any) -> float:
+    """Returns what a function of the user gave, as a number of Python."""
+    is_scalar = getattr(value, "shape", None) == ()
+    number = as_number(float(value) if is_scalar else value)
+    if not math.isfinite(number):
+        raise ValueError(
+            f"`metrics`: {name} must return a finite number. Received: "
+            f"{value!r}."
+        )
+    return number

@@ -1,0 +1,236 @@
+"""Callbacks of Keras in a run: what they see, and what they may do."""
+
+import math
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook.finetuning.callbacks import check_callbacks, check_monitored
+from bertbook.runtime import keras
+from tests.helpers.toys import make
+
+QUIET = bb.FinetuningOptions(verbose=False)
+DATA = {
+    "text": [f"{'abcd'[i % 4]} {'yn'[i % 2]}" for i in range(16)],
+    "label": [0, 1] * 8,
+}
+
+
+class Witness(keras.callbacks.Callback):
+    """Writes every call down, and stops where it is told to."""
+
+    def __init__(self, stop=None):
+        super().__init__()
+        self.calls = []
+        self.stop = stop
+
+    def note(self, *call):
+        self.calls.append(call)
+        if call[:2] == self.stop:
+            self.model.stop_training = True
+
+    def on_train_begin(self, logs=None):
+        self.note("begin", self.params["epochs"], self.params["steps"])
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.note("epoch", epoch)
+
+    def on_train_batch_end(self, batch, logs=None):
+        assert math.isfinite(logs["loss"])
+        logs.clear()  # the others have logs of their own
+        self.note("step", batch)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.note("end of epoch", epoch, sorted(logs))
+
+    def on_train_end(self, logs=None):
+        self.note("end")
+
+
+def run(callbacks=None, dev=DATA, out=None, model=None, **options):
+    """Two epochs of three steps."""
+    model = model or make("BertForSequenceClassification", dropout=0.1)
+    options = {"verbose": False, "checkpoint_steps": 2} | options
+    history = bb.finetune(
+        model,
+        DATA,
+        dev,
+        epochs=2,
+        learning_rate=1e-2,
+        batch_size=6,
+        out=out,
+        options=bb.FinetuningOptions(**options),
+        callbacks=callbacks,
+    )
+    return model, history
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return run()
+
+
+def test_callbacks_see_epochs_and_steps_and_change_nothing(plain):
+    witness = Witness()
+    model = make("BertForSequenceClassification", dropout=0.1)
+    _, history = run([witness, Witness()], model=model)
+    logs = ["dev_accuracy", "dev_f1", "dev_matthews", "loss"]
+    epochs = [
+        [("epoch", epoch)]
+        + [("step", step) for step in range(3)]
+        + [("end of epoch", epoch, logs)]
+        for epoch in range(2)
+    ]
+    assert witness.calls == [
+        ("begin", 2, 3),
+        *epochs[0],
+        *epochs[1],
+        ("end",),
+    ]
+    assert witness.model is model
+    assert history["loss"] == plain[1]["loss"]
+    pairs = zip(model.get_weights(), plain[0].get_weights(), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_a_callback_stops_a_run_which_ends_whole(tmp_path):
+    model, history = run(Witness(stop=("step", 1)), out=tmp_path)
+    assert history["step"] == [2]
+    assert math.isfinite(history["dev_accuracy"][0])
+    loaded = bb.BertForSequenceClassification.from_pretrained(tmp_path)
+    pairs = zip(model.get_weights(), loaded.get_weights(), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+    witness = Witness()
+    assert run(witness, out=tmp_path)[1] == history  # it is finished
+    assert not witness.calls
+    names, row = (tmp_path / "log.csv").read_text().splitlines()
+    assert (
+        dict(zip(names.split(","), row.split(","), strict=True))["step"] == "2"
+    )
+
+
+def test_a_stop_is_remembered_where_the_run_resumes(tmp_path, monkeypatch):
+    from bertbook.finetuning import run as task_runs
+
+    with monkeypatch.context() as patch:
+        patch.setattr(task_runs.Run, "_keep_best", lambda run: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(Witness(stop=("step", 0)), out=tmp_path)
+    witness = Witness()
+    assert run(witness, out=tmp_path)[1]["step"] == [1]
+    assert not witness.calls
+
+
+def test_epochs_are_counted_on_where_a_run_resumes(tmp_path):
+    class Breakdown(keras.callbacks.Callback):
+        def on_epoch_begin(self, epoch, logs=None):
+            if epoch == 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Breakdown(), out=tmp_path)
+    witness = Witness()
+    run(witness, out=tmp_path)
+    first = [call[:2] for call in witness.calls[:4]]
+    assert first == [
+        ("begin", 2),
+        ("epoch", 0),
+        ("step", 2),
+        ("end of epoch", 0),
+    ]
+
+
+def test_callbacks_of_keras_do_their_work(tmp_path):
+    callbacks = [
+        keras.callbacks.EarlyStopping("dev_accuracy", mode="max", baseline=2.0),
+        keras.callbacks.ModelCheckpoint(
+            str(tmp_path / "{epoch}.weights.h5"), save_weights_only=True
+        ),
+        keras.callbacks.CSVLogger(str(tmp_path / "log.csv")),
+        keras.callbacks.TerminateOnNaN(),
+    ]
+    seen = []
+    callbacks.append(
+        keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda e, logs: seen.append(e)
+        )
+    )
+    run(callbacks)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["1.weights.h5", "2.weights.h5", "log.csv"]
+    rows = (tmp_path / "log.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == ["epoch", "0", "1"]
+    assert seen == [0, 1]
+
+
+def test_a_run_that_stops_for_nan_is_no_finished_run(tmp_path):
+    model = make("BertForSequenceClassification")
+    before = model.get_weights()
+    with pytest.raises(ValueError, match="The loss is nan at step"):
+        bb.finetune(
+            model,
+            DATA,
+            epochs=1,
+            learning_rate=1e30,
+            batch_size=4,
+            out=tmp_path,
+            options=QUIET,
+            callbacks=keras.callbacks.TerminateOnNaN(),
+        )
+    pairs = zip(model.get_weights(), before, strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+# Error.
+
+
+@pytest.mark.parametrize(
+    ("make_callbacks", "message"),
+    [
+        (lambda: "csv", "`callbacks` must be a list .*: 'csv'"),
+        (lambda: {}, "`callbacks` must be a list"),
+        (lambda: [print], r"`callbacks\[0\]` must be a callback of Keras"),
+        (
+            lambda: [Witness(), keras.callbacks.CSVLogger],
+            r"`callbacks\[1\]` must be a callback of Keras",
+        ),
+        (
+            lambda: [keras.callbacks.LearningRateScheduler(lambda epoch: 1.0)],
+            r"`callbacks\[0\]` must not be a LearningRateScheduler: the rate",
+        ),
+        (
+            lambda: [keras.callbacks.ReduceLROnPlateau("loss")],
+            r"must not be a ReduceLROnPlateau: the rate follows",
+        ),
+        (
+            lambda: [keras.callbacks.BackupAndRestore("x")],
+            "must not be a BackupAndRestore: with `out` the same call resumes",
+        ),
+    ],
+)
+def test_bad_callbacks_are_refused(make_callbacks, message):
+    with pytest.raises(ValueError, match=message):
+        check_callbacks(make_callbacks())
+
+
+def test_a_callback_that_would_wait_for_nothing_is_refused():
+    names = ["loss", "dev_accuracy"]
+    for name in ("EarlyStopping", "ModelCheckpoint"):
+        kind = getattr(keras.callbacks, name)
+        more = {} if name == "EarlyStopping" else {"save_best_only": True}
+        first = () if name == "EarlyStopping" else ("x.weights.h5",)
+        more |= {} if name == "EarlyStopping" else {"save_weights_only": True}
+        callback = kind(*first, **more)  # it looks at val_loss
+        with pytest.raises(
+            ValueError, match="one of loss, dev_acc.*'val_loss'"
+        ):
+            check_monitored([callback], names)
+        callback = kind(*first, monitor="dev_accuracy", **more)
+        with pytest.raises(ValueError, match="must say `mode='max'`"):
+            check_monitored([callback], names)
+        callback = kind(*first, monitor="dev_accuracy", mode="max", **more)
+        check_monitored([callback, kind(*first, monitor="loss", **more)], names)
+    every = keras.callbacks.ModelCheckpoint("x.keras")  # looks at nothing
+    check_monitored([every], names)

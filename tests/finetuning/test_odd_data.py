@@ -1,0 +1,69 @@
+"""Data out of the ordinary: one row, one class, doubles, updates that break."""
+
+import math
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook.finetuning.finetune import take_labels
+from tests.helpers.toys import make
+
+QUIET = bb.FinetuningOptions(verbose=False)
+CLASSIFIER = "BertForSequenceClassification"
+
+
+def test_one_row_a_large_batch_and_a_dev_of_one_class():
+    model = make(CLASSIFIER)
+    train = {"text": ["a"], "label": [1], "origin": [object()]}
+    dev = {"text": ["", "a", "a"], "label": [0, 0, 0]}
+    history = bb.finetune(
+        model, train, dev, epochs=2, batch_size=10**9, options=QUIET
+    )
+    assert history["step"] == [1, 2]
+    values = [history[name] for name in history if name.startswith("dev_")]
+    assert all(math.isfinite(value) for column in values for value in column)
+
+
+@pytest.mark.parametrize("has_dev", [False, True])
+def test_an_update_that_breaks_the_weights_is_never_saved(has_dev, tmp_path):
+    """Its loss was computed before it, and is finite."""
+    model = make(CLASSIFIER)
+    before = model.get_weights()
+    data = {"text": ["a", "b", "c", "d"], "label": [0, 1, 0, 1]}
+    with pytest.raises(ValueError, match="The outputs of `model` must be fin"):
+        bb.finetune(
+            model,
+            data,
+            data if has_dev else None,
+            epochs=1,
+            learning_rate=1e30,
+            batch_size=4,
+            out=tmp_path,
+            options=QUIET,
+        )
+    assert not list(tmp_path.rglob("*.safetensors"))
+    pairs = zip(model.get_weights(), before, strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_the_data_may_hold_fewer_labels_than_the_model_and_not_others():
+    model = make(CLASSIFIER, id2label={0: "x", 1: "y", 2: "z"})
+    found = bb.evaluate(model, {"text": ["a", "b"], "label": ["z", "x"]})
+    assert 0 <= found["accuracy"] <= 1
+    with pytest.raises(
+        ValueError, match=r"`label\[1\]` must be one of x, y, z"
+    ):
+        bb.evaluate(model, {"text": ["a", "b"], "label": ["z", "w"]})
+    model = make(CLASSIFIER, num_labels=3)
+    with pytest.raises(ValueError, match="must be that of the data, 2: x, z"):
+        take_labels(model, {"label": ["z", "x"]})
+
+
+@pytest.mark.parametrize("gap", [None, math.nan])
+def test_a_gap_is_named_with_its_row(gap):
+    model = make(CLASSIFIER)
+    with pytest.raises(ValueError, match=r"`label\[1\]` must not be missing"):
+        bb.finetune(model, {"text": ["a", "b"], "label": ["x", gap]})
+    with pytest.raises(ValueError, match=r"`texts\[1\]` must be a string"):
+        bb.finetune(model, {"text": ["a", gap], "label": ["x", "y"]})
