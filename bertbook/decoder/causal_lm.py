@@ -35,6 +35,7 @@ class CausalLM(Pretrained, keras.Model):
 
     architecture = "GPT2LMHeadModel"
     config_class = CausalLMConfig
+    input_names = INPUTS
 
     def __init__(self, config, **kwargs):
         if not isinstance(config, CausalLMConfig):

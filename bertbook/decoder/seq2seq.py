@@ -13,6 +13,7 @@ from bertbook.decoder.config import Seq2SeqConfig
 from bertbook.decoder.incremental import Seq2SeqSteps, UncachedSeq2SeqSteps
 from bertbook.decoder.prompts import (
     INPUTS,
+    TARGET_INPUTS,
     check_positions,
     check_targets,
     check_tokenizer,
@@ -50,6 +51,7 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
 
     architecture = "Seq2SeqTransformer"
     config_class = Seq2SeqConfig
+    input_names = (*INPUTS, TARGET_INPUTS[0])
     target_tokenizer = None
 
     def __init__(self, config, **kwargs):

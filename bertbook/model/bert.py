@@ -498,6 +498,7 @@ class BertForMultipleChoice(BertWithHead):
     """
 
     architecture = "BertForMultipleChoice"
+    input_rank = 3
 
     def __init__(self, config, attention="auto", **kwargs):
         super().__init__(config, attention, **kwargs)

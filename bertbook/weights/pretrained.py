@@ -1,5 +1,6 @@
 """`Pretrained`: loading, saving and checked batches for every model."""
 
+import contextlib
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from bertbook.config import BertConfig, StoredConfig
 from bertbook.runtime import choose_dtype, compile_with, is_concrete, keras
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights import formats, names
+from bertbook.weights.export import export_model
 
 
 @dataclass
@@ -47,6 +49,8 @@ class Pretrained:
     """
 
     config_class: type[StoredConfig] = BertConfig
+    input_names = ("input_ids", "token_type_ids", "attention_mask")
+    input_rank = 2
     load_report = None
     tokenizer = None
 
@@ -71,8 +75,15 @@ class Pretrained:
         """
         if self.built and self.optimizer and not self.optimizer.built:
             # Made in the first step, its variables would cost a second trace.
-            self.optimizer.build(self.trainable_variables)
+            with self._variable_scope():
+                self.optimizer.build(self.trainable_variables)
         return super().fit(self._checked_whole(x), *args, **kwargs)
+
+    def _variable_scope(self):
+        """Returns the scope of `tf.distribute` that the model was made in."""
+        if keras.backend.backend() != "tensorflow":
+            return contextlib.nullcontext()
+        return self.distribute_strategy.scope()
 
     def evaluate(self, x=None, *args, **kwargs):
         """Checks `x` as `fit` does, then evaluates as Keras does."""
@@ -164,6 +175,39 @@ class Pretrained:
         """Builds the model that `get_config` describes."""
         values = cls.config_class.from_dict(config["config"])
         return super().from_config({**config, "config": values})
+
+    def export(
+        self,
+        filepath,
+        format="tf_saved_model",
+        verbose=None,
+        input_signature=None,
+        **options,
+    ):
+        """Writes a graph that runs without this package.
+
+        It takes the batch of a tokenizer, of any number of rows and any
+        length, and gives what calling the model gives. ONNX and LiteRT compute
+        in float32, whatever the model computes in.
+
+        Args:
+            filepath: A folder for a SavedModel; a file for "onnx"; a file that
+                ends in .tflite for "litert".
+            format: "tf_saved_model", "onnx" (needs tf2onnx) or "litert".
+            verbose: Whether to print where it was written; None for Keras'
+                default.
+            input_signature: As in `keras.Model.export`, for other inputs. None
+                takes `input_names`, int32 of shape `(None, None)`.
+            **options: As in `keras.Model.export`.
+
+        Raises:
+            ValueError: `format` is unknown, does not fit `filepath`, or cannot
+                hold a layer of the model; or the backend is not TensorFlow.
+            ImportError: What writes the format is not installed.
+        """
+        export_model(
+            self, filepath, format, verbose, input_signature, **options
+        )
 
     @classmethod
     def from_pretrained(cls, name_or_dir, **options):
