@@ -13,7 +13,7 @@ from bertbook.batches.batching import without_lists
 from bertbook.batches.ragged import compute
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
-from bertbook.runtime import is_concrete, keras, ops
+from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
 from bertbook.tasks import text_tasks, word_tasks
 from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import choose_labels, choose_problem
@@ -550,6 +550,7 @@ class BertForMultipleChoice(BertWithHead):
 
     def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays."""
+        refuse_forked_process()
         batch = without_lists(batch)
         ids = batch.get("input_ids")
         if ids is not None and len(ids.shape) != 3:

@@ -11,7 +11,13 @@ import numpy as np
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.config import BertConfig, StoredConfig
-from bertbook.runtime import choose_dtype, compile_with, is_concrete, keras
+from bertbook.runtime import (
+    choose_dtype,
+    compile_with,
+    is_concrete,
+    keras,
+    refuse_forked_process,
+)
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights import formats, names
 from bertbook.weights.export import export_model
@@ -53,6 +59,10 @@ class Pretrained:
     input_rank = 2
     load_report = None
     tokenizer = None
+
+    def __init__(self, **kwargs):
+        refuse_forked_process()
+        super().__init__(**kwargs)
 
     def __call__(self, batch, *args, **kwargs):
         """Checks a batch, then calls the model; see its `call`.
@@ -145,6 +155,7 @@ class Pretrained:
         Raises:
             ValueError: It does not fit.
         """
+        refuse_forked_process()
         if not isinstance(batch, Mapping):
             raise ValueError(
                 "`batch` must be a dict of arrays, as a tokenizer returns. "
