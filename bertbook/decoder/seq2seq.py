@@ -26,6 +26,7 @@ from bertbook.model.layers import gather_tokens
 from bertbook.runtime import keras, ops
 from bertbook.text.detokenize import spell
 from bertbook.text.tokenizer import Tokenizer
+from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import (
     Pretrained,
     check_vocabulary,
@@ -53,6 +54,7 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
     config_class = Seq2SeqConfig
     input_names = (*INPUTS, TARGET_INPUTS[0])
     target_tokenizer = None
+    tokenizer_names = ("tokenizer", "target_tokenizer")
 
     def __init__(self, config, **kwargs):
         if not isinstance(config, Seq2SeqConfig):
@@ -199,7 +201,8 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         """
         if positions is not None:
             hidden = gather_tokens(hidden, positions)
-        table = ops.cast(self.target_embeddings.token.embeddings, hidden.dtype)
+        table = float_matrix(self.target_embeddings.token)  # (V, D)
+        table = ops.cast(table, hidden.dtype)
         return ops.matmul(hidden, ops.transpose(table))
 
     def steps(self, use_cache=True):

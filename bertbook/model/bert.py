@@ -17,6 +17,7 @@ from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
 from bertbook.tasks import text_tasks, word_tasks
 from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import choose_labels, choose_problem
+from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
 
 
@@ -162,7 +163,7 @@ class BertForMaskedLM(BertWithHead):
             positions=batch.get("masked_lm_positions"),
             training=training,
         )
-        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
+        table = float_matrix(self.encoder.embeddings.token)  # (V, D), shared
         return self.masked_lm(outputs["sequence_output"], table)
 
 
@@ -207,7 +208,7 @@ class BertForPreTraining(BertWithHead):
             on", then "does not"; `(B, E, 2)` for rows of E examples.
         """
         pooled, hidden = _pooled_and_hidden(self.encoder, batch, training)
-        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
+        table = float_matrix(self.encoder.embeddings.token)  # (V, D), shared
         return {
             "mlm_logits": self.masked_lm(hidden, table),
             "nsp_logits": self.next_sentence(pooled),

@@ -95,6 +95,16 @@ class Dense(keras.layers.Dense):
         """
         return super().quantize(mode, type_check=False, config=config)
 
+    def load_own_variables(self, store):
+        """Reads the matrix from a file of Keras, with what adapters added.
+
+        Keras then sets both adapters to 0, from where neither would learn.
+        """
+        super().load_own_variables(store)
+        if self.lora_enabled:
+            draw = keras.initializers.HeUniform()
+            self.lora_kernel_a.assign(draw(self.lora_kernel_a.shape))
+
 
 class LayerNorm(keras.layers.LayerNormalization):
     """Brings every vector to mean 0 and variance 1, then scales and shifts it.
