@@ -181,6 +181,8 @@ def finetune(
             "train": hash_columns(train),
             "dev": hash_columns(dev),
         }
+        if model.lora is not None:
+            record["lora"] = model.lora._asdict()
         run = Run(model, task, judge, record, options, out)
         if (folder := run.folder) is not None:
             record["start"] = hash_of_start(model, folder.record)
