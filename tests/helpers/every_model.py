@@ -31,7 +31,7 @@ def make(kind, **options):
         return draw(model)
     config = causal_config() if kind == "CausalLM" else seq2seq_config()
     model = getattr(bb, kind)(config, **options)
-    draw_decoder(model)
+    draw_decoder(model, 0.3)  # sharper attention would magnify rounding
     return model
 
 

@@ -95,7 +95,7 @@ def test_a_quantized_model_computes_nearly_the_same(kind):
     for name, array in outputs_of(model, batch).items():
         largest = np.abs(expected[name]).max()
         difference = np.abs(array - expected[name]).max()
-        assert 0 < difference < 0.1 * largest, name
+        assert 0 < difference < 0.2 * largest, name
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -141,7 +141,7 @@ def test_adapters_of_any_layer_are_saved_with_its_matrix(find, tmp_path):
     layer.enable_lora(2, lora_alpha=5)
     for weight in layer.trainable_weights:
         if weight.path.rpartition("/")[2] in ("lora_kernel_b", "lora_embeddings_b"):
-            weight.assign(np.ones(weight.shape) / 3)
+            weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     expected = outputs_of(model, batch)
     assert np.abs(expected["mlm_logits"] - before["mlm_logits"]).max() > 1e-3 or (
         np.abs(expected["nsp_logits"] - before["nsp_logits"]).max() > 1e-3
