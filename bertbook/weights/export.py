@@ -132,5 +132,5 @@ def _check_operations(path):
     ) as error:
         Path(path).unlink()
         raise ValueError(
-            f"`format=\"onnx\"` cannot hold this model: {error}"
+            f'`format="onnx"` cannot hold this model: {error}'
         ) from error

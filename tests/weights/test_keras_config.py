@@ -76,8 +76,9 @@ def test_a_quantized_model_loads_from_its_file(mode, kind, tmp_path):
     batch = draw_batch(model)
     again = by_file(model, tmp_path)
     check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
-    assert again.get_config()["quantization"] == (
-        model.get_config()["quantization"]
+    assert (
+        again.get_config()["quantization"]
+        == (model.get_config()["quantization"])
     )
 
 

@@ -67,7 +67,9 @@ def test_both_forms_of_int4_are_read(block):
     table.build()
     table.quantize("int4", config=config)
     received = to_numpy(float_matrix(table))
-    np.testing.assert_allclose(received, to_numpy(table(np.arange(9))), atol=1e-5)
+    np.testing.assert_allclose(
+        received, to_numpy(table(np.arange(9))), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("mode", [None, "int8", "int4"])
@@ -81,7 +83,9 @@ def test_the_table_of_a_layer_holds_the_rows_that_it_gives(mode, with_adapters):
         layer.enable_lora(2)
         layer.lora_embeddings_b.assign(np.ones((2, 6)))
     received = to_numpy(float_matrix(layer))
-    np.testing.assert_allclose(received, to_numpy(layer(np.arange(9))), atol=1e-6)
+    np.testing.assert_allclose(
+        received, to_numpy(layer(np.arange(9))), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -140,10 +144,15 @@ def test_adapters_of_any_layer_are_saved_with_its_matrix(find, tmp_path):
     layer = find(model.encoder)
     layer.enable_lora(2, lora_alpha=5)
     for weight in layer.trainable_weights:
-        if weight.path.rpartition("/")[2] in ("lora_kernel_b", "lora_embeddings_b"):
+        if weight.path.rpartition("/")[2] in (
+            "lora_kernel_b",
+            "lora_embeddings_b",
+        ):
             weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     expected = outputs_of(model, batch)
-    assert np.abs(expected["mlm_logits"] - before["mlm_logits"]).max() > 1e-3 or (
+    assert np.abs(
+        expected["mlm_logits"] - before["mlm_logits"]
+    ).max() > 1e-3 or (
         np.abs(expected["nsp_logits"] - before["nsp_logits"]).max() > 1e-3
     )
     again = saved(model, tmp_path)
@@ -164,7 +173,9 @@ def test_what_was_compiled_before_is_not_used_after_quantizing():
     model = make("BertForSequenceClassification")
     batch = draw_batch(model)
     before = model.compute_on_batch(batch)
-    twice = model.compile_once("twice", lambda ids: 2 * model({"input_ids": ids}))
+    twice = model.compile_once(
+        "twice", lambda ids: 2 * model({"input_ids": ids})
+    )
     first = ops.convert_to_numpy(twice(batch["input_ids"]))
     model.encoder.blocks[0].feed_forward.expand.quantize("int4")
     after = model.compute_on_batch(batch)
@@ -172,7 +183,9 @@ def test_what_was_compiled_before_is_not_used_after_quantizing():
     np.testing.assert_allclose(
         after, outputs_of(model, batch)["logits"], atol=1e-5
     )
-    twice = model.compile_once("twice", lambda ids: 2 * model({"input_ids": ids}))
+    twice = model.compile_once(
+        "twice", lambda ids: 2 * model({"input_ids": ids})
+    )
     second = ops.convert_to_numpy(twice(batch["input_ids"]))
     assert np.abs(second - first).max() > 1e-4
 
