@@ -79,6 +79,10 @@ class LoadReport:
     skipped: dict[str, str]
     drawn: list[str]
 
+class TrainedParameters(NamedTuple):
+    trained: int
+    total: int
+
 class _Model:
     """What the models take from `keras.Model`; a model is one."""
 
@@ -191,8 +195,15 @@ class _Model:
     ) -> None: ...
     def load_weights(self, filepath: Folder, **kwargs: Any) -> None: ...
     def export(
-        self, filepath: Folder, format: str = ..., **kwargs: Any
+        self,
+        filepath: Folder,
+        format: Literal["tf_saved_model", "onnx", "litert"] = "tf_saved_model",
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        **options: Any,
     ) -> None: ...
+    def save_adapter(self, folder: Folder) -> None: ...
+    def load_adapter(self, folder: Folder) -> None: ...
     def quantize(self, mode: str | None = ..., **kwargs: Any) -> None: ...
     def save_pretrained(
         self,
@@ -481,6 +492,12 @@ _TaskModel: TypeAlias = (
     | BertForMultipleChoice
 )
 
+def add_lora(
+    model: _Model,
+    rank: int = 8,
+    alpha: float | None = None,
+    layers: Sequence[str] = ...,
+) -> TrainedParameters: ...
 def attention_path(
     model: BertEncoder | _BertWithHead | _BertWithLabels,
 ) -> AttentionPath: ...
@@ -529,6 +546,7 @@ def generate(
     length_penalty: float = ...,
     use_cache: bool = ...,
 ) -> list[str]: ...
+def merge_lora(model: _Model) -> None: ...
 def pretrain(
     corpus: Iterable[Folder] | Corpus,
     out: Folder,

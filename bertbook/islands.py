@@ -8,9 +8,31 @@ into one pass, an island. `runtime.choose_compilation` says where this is done;
 its numbers are those of the plain functions, rounded to bfloat16 less often.
 """
 
+import contextlib
 import functools
+from contextvars import ContextVar
 
 from bertbook.runtime import choose_compilation, keras, ops
+
+_EXPORTING = ContextVar("exporting", default=False)
+
+
+@contextlib.contextmanager
+def exporting():
+    """Leaves out what other runtimes do not know while a graph is written.
+
+    No island is compiled in the body, and `is_exporting` is True there.
+    """
+    token = _EXPORTING.set(True)
+    try:
+        yield
+    finally:
+        _EXPORTING.reset(token)
+
+
+def is_exporting():
+    """Returns whether the graph that is traced is for another runtime."""
+    return _EXPORTING.get()
 
 
 def on_island(tensor):
@@ -20,7 +42,8 @@ def on_island(tensor):
         tensor: A tensor of any backend, or a symbolic one.
     """
     return (
-        keras.backend.standardize_dtype(tensor.dtype) == "bfloat16"
+        not is_exporting()
+        and keras.backend.standardize_dtype(tensor.dtype) == "bfloat16"
         and choose_compilation("bfloat16").path == "islands"
         and not isinstance(tensor, keras.KerasTensor)
     )
@@ -42,6 +65,8 @@ def _compiled_island(function=None, *, gradient=None):
 
     @functools.wraps(function)
     def run(*tensors, **constants):
+        if is_exporting():
+            return function(*tensors, **constants)
         import tensorflow as tf
 
         forward, backward = _compile(function, gradient, **constants)

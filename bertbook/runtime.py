@@ -28,6 +28,7 @@ FAST_PRODUCTS = (
 NO_LIMIT = ("ALL", "DEFAULT")
 NO_FAST_PRODUCTS = "this processor multiplies no faster in bfloat16: no AMX"
 FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
+_forks: list[int] = []  # processes between the one that loaded Keras and this
 
 
 def __getattr__(name):
@@ -101,6 +102,7 @@ def load_keras():
         ValueError: Keras was imported with another backend.
     """
     backend = choose_backend()
+    _notice_forks()
     if "keras" in sys.modules:
         if backend == "tensorflow":
             end_data_sets_at_once()
@@ -114,6 +116,31 @@ def load_keras():
         if backend == "tensorflow":
             end_data_sets_at_once()
     return keras
+
+
+def refuse_forked_process() -> None:
+    """Refuses to compute where the threads of the backend are missing.
+
+    A forked process holds none of the threads of its parent, and a computation
+    would wait for them without end.
+
+    Raises:
+        RuntimeError: This process was forked after the backend was loaded.
+    """
+    if _forks:
+        raise RuntimeError(
+            "A model cannot compute in a process that was forked after the "
+            "backend was loaded: its threads stayed in the parent. Start the "
+            'process with `multiprocessing.get_context("spawn")`, or fork '
+            "before anything of Keras is imported."
+        )
+
+
+@functools.cache
+def _notice_forks() -> None:
+    """Lets a child know that it was forked; Windows never forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _forks.append(os.getpid()))
 
 
 @functools.cache

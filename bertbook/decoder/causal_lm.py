@@ -16,6 +16,7 @@ from bertbook.decoder.prompts import INPUTS, check_positions, make_prompts
 from bertbook.model.embeddings import LearnedPositions
 from bertbook.model.layers import Dropout, gather_tokens
 from bertbook.runtime import keras, ops
+from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
 from bertbook.weights.tensors import WEIGHT_FILES
 
@@ -36,6 +37,7 @@ class CausalLM(Pretrained, keras.Model):
 
     architecture = "GPT2LMHeadModel"
     config_class = CausalLMConfig
+    input_names = INPUTS
 
     def __init__(self, config, **kwargs):
         if not isinstance(config, CausalLMConfig):
@@ -162,7 +164,7 @@ class CausalLM(Pretrained, keras.Model):
         """
         if positions is not None:
             hidden = gather_tokens(hidden, positions)
-        table = ops.cast(self.token.embeddings, hidden.dtype)  # (V, D), shared
+        table = ops.cast(float_matrix(self.token), hidden.dtype)  # (V, D)
         return ops.matmul(hidden, ops.transpose(table))
 
     def steps(self, use_cache=True):

@@ -13,6 +13,7 @@ from bertbook.decoder.config import Seq2SeqConfig
 from bertbook.decoder.incremental import Seq2SeqSteps, UncachedSeq2SeqSteps
 from bertbook.decoder.prompts import (
     INPUTS,
+    TARGET_INPUTS,
     check_positions,
     check_targets,
     check_tokenizer,
@@ -25,6 +26,7 @@ from bertbook.model.layers import gather_tokens
 from bertbook.runtime import keras, ops
 from bertbook.text.detokenize import spell
 from bertbook.text.tokenizer import Tokenizer
+from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import (
     Pretrained,
     check_digest,
@@ -52,7 +54,9 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
 
     architecture = "Seq2SeqTransformer"
     config_class = Seq2SeqConfig
+    input_names = (*INPUTS, TARGET_INPUTS[0])
     target_tokenizer = None
+    tokenizer_names = ("tokenizer", "target_tokenizer")
 
     def __init__(self, config, **kwargs):
         if not isinstance(config, Seq2SeqConfig):
@@ -199,7 +203,8 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         """
         if positions is not None:
             hidden = gather_tokens(hidden, positions)
-        table = ops.cast(self.target_embeddings.token.embeddings, hidden.dtype)
+        table = float_matrix(self.target_embeddings.token)  # (V, D)
+        table = ops.cast(table, hidden.dtype)
         return ops.matmul(hidden, ops.transpose(table))
 
     def steps(self, use_cache=True):

@@ -227,6 +227,8 @@ def finetune(
             "dev": hash_columns(dev_task and dev_task.data),
             "class_weight": label_weights,
         }
+        if model.lora is not None:
+            record["lora"] = model.lora._asdict()
         run = Run(model, task, judge, record, options, out, callbacks)
         return run.go()
 

@@ -33,6 +33,7 @@ from bertbook.training.run import (
     fit_steps,
     hash_tensors,
 )
+from bertbook.weights.lora import has_adapters
 from bertbook.weights.pretrained import named_tensors
 
 BEST = "best.safetensors"
@@ -143,6 +144,8 @@ class Run:
             write_json(self.folder.path / HISTORY, history)
             cards.write_task_card(self.folder.path, record, history)
             self.folder.draw_log()
+            if model.lora is not None:
+                model.save_adapter(self.folder.path)
             model.save_pretrained(self.folder.path)
 
     def _fit(self, done):
@@ -277,7 +280,10 @@ class Run:
     def finished(self):
         """Loads a finished run, and returns its history."""
         done = type(self.model).from_pretrained(self.folder.path)
-        self.model.set_weights(done.get_weights())
+        if self.model.lora is not None:
+            self.model.load_adapter(self.folder.path)
+        else:
+            self.model.set_weights(done.get_weights())
         self.model.config = done.config
         return read_json(self.folder.path / HISTORY)
 
@@ -328,6 +334,11 @@ def check_frozen(model, count):
     if count is not None and not (is_integer(count) and -1 <= count <= most):
         raise ValueError(
             f"`frozen_layers` must be in [-1, {most}]. Received: {count!r}."
+        )
+    if count is not None and has_adapters(model):
+        raise ValueError(
+            "`frozen_layers` must be None for a model with adapters, whose "
+            f"other weights are frozen. Received: {count!r}."
         )
 
 

@@ -286,8 +286,8 @@ def visible_keys(attention_mask):
         return None
     visible = ops.not_equal(attention_mask, 0)
     if len(attention_mask.shape) == 2:
-        return visible[:, None, None, :]
-    return visible[:, None, :, :]
+        return ops.expand_dims(visible, (1, 2))
+    return ops.expand_dims(visible, 1)
 
 
 class AttentionPath(NamedTuple):

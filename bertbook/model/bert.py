@@ -15,10 +15,11 @@ from bertbook.checks import check_count, check_max_length, check_switch
 from bertbook.datasets.columns import as_list
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
-from bertbook.runtime import is_concrete, keras, ops
+from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
 from bertbook.tasks import text_tasks, word_tasks
 from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import REGRESSION, choose_labels, choose_problem
+from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
 
 
@@ -184,7 +185,7 @@ class BertForMaskedLM(BertWithHead):
             positions=batch.get("masked_lm_positions"),
             training=training,
         )
-        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
+        table = float_matrix(self.encoder.embeddings.token)  # (V, D), shared
         return self.masked_lm(outputs["sequence_output"], table)
 
 
@@ -229,7 +230,7 @@ class BertForPreTraining(BertWithHead):
             on", then "does not"; `(B, E, 2)` for rows of E examples.
         """
         pooled, hidden = _pooled_and_hidden(self.encoder, batch, training)
-        table = self.encoder.embeddings.token.embeddings  # (V, D), shared
+        table = float_matrix(self.encoder.embeddings.token)  # (V, D), shared
         return {
             "mlm_logits": self.masked_lm(hidden, table),
             "nsp_logits": self.next_sentence(pooled),
@@ -568,6 +569,7 @@ class BertForMultipleChoice(BertWithHead):
     """
 
     architecture = "BertForMultipleChoice"
+    input_rank = 3
 
     def __init__(self, config, attention="auto", **kwargs):
         super().__init__(config, attention, **kwargs)
@@ -642,6 +644,7 @@ class BertForMultipleChoice(BertWithHead):
 
     def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays."""
+        refuse_forked_process()
         batch = without_lists(batch)
         ids = batch.get("input_ids")
         if ids is not None and len(ids.shape) != 3:

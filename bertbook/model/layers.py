@@ -4,8 +4,14 @@ Differences: the rate of dropout is rounded to a multiple of one in 65,536.
 """
 
 import functools
+import math
 
-from bertbook.islands import add_bias_and_activate, normalize, on_island
+from bertbook.islands import (
+    add_bias_and_activate,
+    is_exporting,
+    normalize,
+    on_island,
+)
 from bertbook.runtime import keras, ops
 
 LEVELS = 2**16  # values of the 16 bits that decide about one number
@@ -81,9 +87,23 @@ class Dense(keras.layers.Dense):
             product, self.bias, activation=self.activation
         )
 
-    def quantize(self, mode=None, type_check=False, **kwargs):
-        """Makes the matrix one of integers, as `keras.layers.Dense` does."""
-        return super().quantize(mode, type_check=type_check, **kwargs)
+    def quantize(self, mode=None, type_check=True, config=None):
+        """Makes the matrix one of integers, as `keras.layers.Dense` does.
+
+        Keras refuses subclasses where `type_check` is True, as they may
+        compute something else; this one computes the same.
+        """
+        return super().quantize(mode, type_check=False, config=config)
+
+    def load_own_variables(self, store):
+        """Reads the matrix from a file of Keras, with what adapters added.
+
+        Keras then sets both adapters to 0, from where neither would learn.
+        """
+        super().load_own_variables(store)
+        if self.lora_enabled:
+            draw = keras.initializers.HeUniform()
+            self.lora_kernel_a.assign(draw(self.lora_kernel_a.shape))
 
 
 class LayerNorm(keras.layers.LayerNormalization):
@@ -150,6 +170,17 @@ class FeedForward(keras.layers.Layer):
         return self.contract(widened)  # (B, S, D)
 
 
+def gelu(x):
+    """Returns x times the normal distribution function of x.
+
+    Keras writes it with `erfc`, which is exact far below 0 too; converters to
+    other formats know `erf` alone.
+    """
+    if is_exporting():
+        return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
+    return ops.gelu(x, approximate=False)
+
+
 @functools.cache
 def activation(hidden_act):
     """Returns the function that `hidden_act` of a config names.
@@ -161,7 +192,7 @@ def activation(hidden_act):
             "gelu_tanh" or "relu".
     """
     functions = {
-        "gelu": lambda x: ops.gelu(x, approximate=False),
+        "gelu": gelu,
         "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
         "relu": ops.relu,
     }

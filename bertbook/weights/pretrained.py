@@ -1,10 +1,13 @@
 """`Pretrained`: loading, saving and checked batches for every model."""
 
+import contextlib
 import functools
 import hashlib
+import operator
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -13,9 +16,23 @@ from bertbook.batches.batching import without_lists
 from bertbook.checks import is_integer
 from bertbook.config import BertConfig, StoredConfig
 from bertbook.files import check_folder, write_together
-from bertbook.runtime import choose_dtype, compile_with, is_concrete, keras
+from bertbook.runtime import (
+    choose_dtype,
+    compile_with,
+    is_concrete,
+    keras,
+    refuse_forked_process,
+)
 from bertbook.text.tokenizer import TOKENIZER_FILES, Tokenizer
-from bertbook.weights import formats, names
+from bertbook.weights import formats, lora, names
+from bertbook.weights.export import export_model
+from bertbook.weights.keras_config import (
+    quantization_to_config,
+    quantize_by_config,
+    tokenizer_from_config,
+    tokenizer_to_config,
+)
+from bertbook.weights.matrices import float_weights, tensor_name
 from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS, weights_name
 
 
@@ -51,8 +68,16 @@ class Pretrained:
     """
 
     config_class: type[StoredConfig] = BertConfig
+    input_names = ("input_ids", "token_type_ids", "attention_mask")
+    input_rank = 2
     load_report = None
     tokenizer = None
+    lora = None  # the settings of the adapters, after `add_lora`
+    tokenizer_names: tuple[str, ...] = ("tokenizer",)
+
+    def __init__(self, **kwargs):
+        refuse_forked_process()
+        super().__init__(**kwargs)
 
     def __call__(self, batch, *args, **kwargs):
         """Checks a batch, then calls the model; see its `call`.
@@ -75,8 +100,15 @@ class Pretrained:
         """
         if self.built and self.optimizer and not self.optimizer.built:
             # Made in the first step, its variables would cost a second trace.
-            self.optimizer.build(self.trainable_variables)
+            with self._variable_scope():
+                self.optimizer.build(self.trainable_variables)
         return super().fit(self._checked_whole(x), *args, **kwargs)
+
+    def _variable_scope(self):
+        """Returns the scope of `tf.distribute` that the model was made in."""
+        if keras.backend.backend() != "tensorflow":
+            return contextlib.nullcontext()
+        return self.distribute_strategy.scope()
 
     def evaluate(self, x=None, *args, **kwargs):
         """Checks `x` as `fit` does, then evaluates as Keras does."""
@@ -101,9 +133,10 @@ class Pretrained:
             name: tf.TensorSpec([None] * array.ndim, tf.as_dtype(array.dtype))
             for name, array in sorted(batch.items())
         }
-        graph = self._graphs.get(str(signature))
+        graphs = self._current_graphs()
+        graph = graphs.get(str(signature))
         if graph is None:
-            graph = self._graphs[str(signature)] = tf.function(
+            graph = graphs[str(signature)] = tf.function(
                 lambda batch: self(batch, training=False),
                 input_signature=[signature],
                 jit_compile=self.jit_compile,
@@ -118,14 +151,28 @@ class Pretrained:
                 that it was made with is a part.
             function: As in `runtime.compile_with`.
         """
-        if key not in self._graphs:
-            self._graphs[key] = compile_with(self, function)
-        return self._graphs[key]
+        graphs = self._current_graphs()
+        if key not in graphs:
+            graphs[key] = compile_with(self, function)
+        return graphs[key]
+
+    def _current_graphs(self):
+        """Returns what was compiled with the variables of now, by its key.
+
+        Quantizing a layer, or giving it adapters, makes other variables.
+        """
+        variables, kept = self.variables, self._graphs
+        is_same = len(variables) == len(kept.variables) and all(
+            map(operator.is_, variables, kept.variables)
+        )
+        if not is_same:
+            kept.variables, kept.compiled = variables, {}
+        return kept.compiled
 
     @functools.cached_property
     def _graphs(self):
-        """Holds what was compiled, by its key."""
-        return {}
+        """Holds what was compiled, and the variables that it reads."""
+        return SimpleNamespace(variables=[], compiled={})
 
     def _checked_whole(self, x):
         """Checks arrays before a compiled function hides their values."""
@@ -138,6 +185,7 @@ class Pretrained:
         Raises:
             ValueError: It does not fit.
         """
+        refuse_forked_process()
         if not isinstance(batch, Mapping):
             raise ValueError(
                 "`batch` must be a dict of arrays, as a tokenizer returns. "
@@ -159,15 +207,102 @@ class Pretrained:
         if "input_ids" in batch:
             batching.check_shape(batch["input_ids"].shape, self.config)
 
+    def quantize(self, mode=None, **options):
+        """Quantizes every matrix that Keras can, as `keras.Model.quantize`.
+
+        Layers without a matrix are as they were, and not warned of.
+        """
+        with warnings.catch_warnings():
+            without = "Layer .* does not have a `quantize` method implemented"
+            warnings.filterwarnings("ignore", message=without)
+            super().quantize(mode, **options)
+
     def get_config(self):
-        """Returns what Keras needs to build this model again."""
-        return {**super().get_config(), "config": self.config.to_dict()}
+        """Returns what Keras needs to build this model again.
+
+        It holds the tokenizer and how layers are quantized, too, so that files
+        and copies by Keras keep them.
+        """
+        config = {**super().get_config(), "config": self.config.to_dict()}
+        for name in self.tokenizer_names:
+            tokenizer = getattr(self, name)
+            if tokenizer is not None:
+                config[name] = tokenizer_to_config(tokenizer)
+        quantization = quantization_to_config(self)
+        if quantization:
+            config["quantization"] = quantization
+        return config
 
     @classmethod
     def from_config(cls, config):
         """Builds the model that `get_config` describes."""
-        values = cls.config_class.from_dict(config["config"])
-        return super().from_config({**config, "config": values})
+        config = dict(config)
+        tokenizers = {
+            name: tokenizer_from_config(config.pop(name))
+            for name in cls.tokenizer_names
+            if name in config
+        }
+        quantization = config.pop("quantization", {})
+        config["config"] = cls.config_class.from_dict(config["config"])
+        model = super().from_config(config)
+        for name, tokenizer in tokenizers.items():
+            setattr(model, name, tokenizer)
+        quantize_by_config(model, quantization)
+        return model
+
+    def save_adapter(self, folder):
+        """Writes adapter.safetensors: what `add_lora` lets learn.
+
+        Raises:
+            ValueError: The model has no adapters of `add_lora`, its frozen
+                weights have changed, or a value is NaN or infinite.
+        """
+        lora.save_adapter(self, folder)
+
+    def load_adapter(self, folder):
+        """Puts what `save_adapter` wrote into this model.
+
+        It must have the weights that the adapter was trained on. Adapters are
+        added where it has none. Names of labels come with the adapter.
+
+        Raises:
+            FileNotFoundError: There is no adapter.
+            ValueError: It is damaged, or belongs to another model.
+        """
+        lora.load_adapter(self, folder)
+
+    def export(
+        self,
+        filepath,
+        format="tf_saved_model",
+        verbose=None,
+        input_signature=None,
+        **options,
+    ):
+        """Writes a graph that runs without this package.
+
+        It takes the batch of a tokenizer, of any number of rows and any
+        length, and gives what calling the model gives. ONNX and LiteRT compute
+        in float32, whatever the model computes in.
+
+        Args:
+            filepath: A folder for a SavedModel; a file for "onnx"; a file that
+                ends in .tflite for "litert".
+            format: "tf_saved_model", "onnx" (needs tf2onnx) or "litert".
+            verbose: Whether to print where it was written; None for Keras'
+                default.
+            input_signature: As in `keras.Model.export`, for other inputs. None
+                takes `input_names`, int32 of shape `(None, None)`.
+            **options: As in `keras.Model.export`.
+
+        Raises:
+            ValueError: `format` is unknown, does not fit `filepath`, or cannot
+                hold a layer of the model; or the backend is not TensorFlow.
+            ImportError: What writes the format is not installed.
+        """
+        export_model(
+            self, filepath, format, verbose, input_signature, **options
+        )
 
     @classmethod
     def from_pretrained(cls, name_or_dir, **options):
@@ -362,23 +497,22 @@ def _stored(tensors, dtype):
 def named_tensors(model):
     """Returns every tensor of a model under our names, query, key, value apart.
 
-    The names are paths of weights without the model's own name.
+    The names are paths of weights without the model's own name. A matrix that
+    is quantized, or has adapters, comes as the floats that it stands for.
+
+    Raises:
+        ValueError: A matrix is quantized in a way that is not read.
     """
     tensors = {}
-    for weight in model.weights:
-        name = _tensor_name(weight)
+    for weight, value in float_weights(model):
+        name = tensor_name(weight)
         thirds = names.thirds_of(name)
         if thirds:
-            parts = keras.ops.split(weight, 3, axis=-1)
+            parts = keras.ops.split(value, 3, axis=-1)
             tensors |= zip(thirds, parts, strict=True)
         else:
-            tensors[name] = weight
+            tensors[name] = value
     return tensors
-
-
-def _tensor_name(weight):
-    name = weight.path.partition("/")[2]
-    return name.removeprefix("encoder/")
 
 
 TASK_TENSORS = [n.bertbook for rows in names.TASK_HEADS.values() for n in rows]
@@ -442,7 +576,7 @@ def _fill(model, checkpoint, source):
         if name not in shapes
     }
     for weight in model.weights:
-        name = _tensor_name(weight)
+        name = tensor_name(weight)
         parts = [checkpoint.arrays[n] for n in names.thirds_of(name)]
         if parts:
             weight.assign(np.concatenate(parts, axis=-1))

@@ -1,0 +1,136 @@
+"""Graphs that run without this package: SavedModel, ONNX and LiteRT.
+
+Differences: `keras.Model.export` wants a model that was called, and takes the
+shapes of that call. Here the signature is known: integers of any number of
+rows and any length, under the names of a batch.
+"""
+
+import importlib.util
+from pathlib import Path
+
+from bertbook.islands import exporting
+from bertbook.runtime import keras
+
+FORMATS = ("tf_saved_model", "onnx", "litert")
+# What a format needs besides TensorFlow to be written.
+WRITERS = {"onnx": "tf2onnx"}
+
+
+def export_model(model, path, format, verbose, input_signature, **options):
+    """Writes a graph of a model that other runtimes run.
+
+    Args:
+        model: A model of this package.
+        path: A folder for a SavedModel, else a file.
+        format: One of `FORMATS`.
+        verbose: Whether Keras prints what it has written.
+        input_signature: As in `keras.Model.export`; None for that of
+            `signature_of`.
+        **options: As in `keras.Model.export`.
+
+    Raises:
+        ValueError: `format` is unknown, does not fit the name of the file, or
+            cannot hold a layer of the model; or the backend is not TensorFlow.
+        ImportError: What writes the format is not installed.
+    """
+    _check_format(format, Path(path))
+    if input_signature is None:
+        input_signature = signature_of(model)
+    if format == "litert":
+        options = {**_builtin_operations(), **options}
+    if format != "tf_saved_model":
+        model = _in_float32(model)
+    with exporting():
+        keras.Model.export(
+            model,
+            str(path),
+            format=format,
+            verbose=verbose,
+            input_signature=input_signature,
+            **options,
+        )
+    if format == "onnx":
+        _check_operations(str(path))
+
+
+def signature_of(model):
+    """Returns the inputs of a model: int32 of any number of rows and length."""
+    shape = (None,) * model.input_rank
+    inputs = {
+        name: keras.layers.InputSpec(shape=shape, dtype="int32", name=name)
+        for name in model.input_names
+    }
+    return [inputs]
+
+
+def _check_format(format, path):
+    """Refuses a format that cannot be written here, before any work."""
+    if format not in FORMATS:
+        raise ValueError(
+            f"`format` must be one of {', '.join(FORMATS)}. "
+            f"Received: {format!r}."
+        )
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "`export` needs the TensorFlow backend: call `save_pretrained` "
+            "here, then `from_pretrained` and `export` with "
+            "KERAS_BACKEND=tensorflow. Received: "
+            f"{keras.backend.backend()}."
+        )
+    if format == "litert" and path.suffix != ".tflite":
+        raise ValueError(
+            '`filepath` must end in ".tflite" for `format="litert"`. '
+            f"Received: {path}."
+        )
+    if format == "onnx" and path.is_dir():
+        raise ValueError(
+            '`filepath` must be a file for `format="onnx"`. Received the '
+            f"folder {path}."
+        )
+    writer = WRITERS.get(format)
+    if writer and importlib.util.find_spec(writer) is None:
+        raise ImportError(
+            f'`format="{format}"` needs {writer}: `pip install {writer}`.'
+        )
+
+
+def _builtin_operations():
+    """Returns options that keep out operations of TensorFlow itself.
+
+    A LiteRT runtime has them only where TensorFlow is linked into it.
+    """
+    import tensorflow as tf
+
+    return {"target_spec": {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]}}
+
+
+def _in_float32(model):
+    """Returns a model that computes in float32, a copy where it did not.
+
+    Neither runtime computes with 16-bit floats on a processor.
+    """
+    if model.compute_dtype == "float32":
+        return model
+    config = {**model.get_config(), "dtype": "float32"}
+    copy = type(model).from_config(config)
+    copy.set_weights(model.get_weights())
+    return copy
+
+
+def _check_operations(path):
+    """Refuses an ONNX file that holds operations that ONNX does not know.
+
+    The converter only logs them. The file is removed.
+    """
+    import onnx
+
+    try:
+        onnx.checker.check_model(path, full_check=True)
+    except (
+        onnx.checker.ValidationError,
+        onnx.shape_inference.InferenceError,
+    ) as error:
+        Path(path).unlink()
+        raise ValueError(
+            f'`format="onnx"` cannot hold this model: {error}'
+        ) from error

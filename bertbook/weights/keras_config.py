@@ -1,0 +1,91 @@
+"""What a model's Keras config holds beside its sizes: tokenizer, quantization.
+
+Keras makes `.keras` files, copies, clones and pickles of a model from its
+config, so that what is in the config is in all of them.
+"""
+
+import tempfile
+from pathlib import Path
+
+from bertbook.runtime import keras
+from bertbook.text.tokenizer import Tokenizer
+from bertbook.weights.matrices import matrix_layers
+
+# The files that say all about a tokenizer, and are read without the others.
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+
+
+def tokenizer_to_config(tokenizer):
+    """Returns a tokenizer as JSON values, None for none.
+
+    Args:
+        tokenizer: A `Tokenizer`, or None.
+    """
+    if tokenizer is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        files = {
+            name: (Path(folder) / name).read_text(encoding="utf-8")
+            for name in TOKENIZER_FILES
+        }
+    return {"engine": tokenizer.engine, "files": files}
+
+
+def tokenizer_from_config(values):
+    """Returns the tokenizer that `tokenizer_to_config` described.
+
+    Args:
+        values: What it returned; None for no tokenizer.
+
+    Raises:
+        ValueError: They do not describe a tokenizer.
+    """
+    if values is None:
+        return None
+    if not isinstance(values, dict) or not isinstance(
+        values.get("files"), dict
+    ):
+        raise ValueError(
+            "`tokenizer` of a Keras config must be a dict of `engine` and "
+            f"`files`. Received: {type(values).__name__}."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        for name in TOKENIZER_FILES:
+            text = values["files"].get(name)
+            if text is not None:
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+        return Tokenizer.from_pretrained(folder, engine=values["engine"])
+
+
+def quantization_to_config(model):
+    """Returns how the layers of a model are quantized.
+
+    Args:
+        model: A Keras model.
+
+    Returns:
+        A dict by the number of a layer among those that have a matrix: its
+        mode and, where there is one, Keras' config of it.
+    """
+    return {
+        str(number): {
+            "mode": layer.quantization_mode,
+            "config": keras.saving.serialize_keras_object(
+                layer.quantization_config
+            ),
+        }
+        for number, layer in enumerate(matrix_layers(model))
+        if layer.quantization_mode is not None
+    }
+
+
+def quantize_by_config(model, settings):
+    """Quantizes the layers of a new model as `quantization_to_config` says.
+
+    Their values come later, from the file of the weights.
+    """
+    layers = matrix_layers(model)
+    for number, values in settings.items():
+        config = keras.saving.deserialize_keras_object(values["config"])
+        layers[int(number)].quantize(values["mode"], config=config)

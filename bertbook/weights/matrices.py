@@ -1,0 +1,113 @@
+"""Matrices of layers as floats: quantized ones, and those with adapters.
+
+`keras.layers.Dense.kernel` is the matrix that is multiplied with only where
+nothing is quantized: for "int8" and "int4" it holds the codes, without their
+scale.
+"""
+
+from bertbook.runtime import keras, ops
+
+ADAPTERS = ("lora_kernel_a", "lora_kernel_b")
+TABLE_ADAPTERS = ("lora_embeddings_a", "lora_embeddings_b")
+SCALED = ("int8", "int4")
+# What a layer stores as floats: "float8" rounds them as it multiplies.
+AS_FLOATS = (None, "float8")
+
+
+def float_matrix(layer):
+    """Returns what a layer multiplies with, or looks its rows up in.
+
+    Args:
+        layer: A `keras.layers.Dense` or `keras.layers.Embedding`, built.
+
+    Returns:
+        The matrix, `(in, out)`, or the table, `(V, D)`: the variable itself
+        where it holds floats and has no adapters, else a float32 tensor.
+
+    Raises:
+        ValueError: The layer is quantized in a way that is not read.
+    """
+    name = _name(layer)
+    mode = layer.quantization_mode
+    if mode in AS_FLOATS:
+        matrix = getattr(layer, f"_{name}")
+    elif mode in SCALED:
+        matrix = _scaled_codes(layer, name, mode)
+    else:
+        raise ValueError(
+            f'A matrix must hold floats, or be quantized as "int8" or "int4". '
+            f"Received: {mode!r} in {layer.path}."
+        )
+    if not layer.lora_enabled:
+        return matrix
+    adapters = TABLE_ADAPTERS if name == "embeddings" else ADAPTERS
+    down, up = (getattr(layer, adapter) for adapter in adapters)
+    change = layer.lora_alpha / layer.lora_rank * ops.matmul(down, up)
+    return ops.cast(matrix, "float32") + ops.cast(change, "float32")
+
+
+def _name(layer):
+    """Returns what Keras calls the matrix of a layer."""
+    is_table = isinstance(layer, keras.layers.Embedding)
+    return "embeddings" if is_table else "kernel"
+
+
+def _scaled_codes(layer, name, mode):
+    """Returns the floats that the codes of a matrix stand for.
+
+    A code is a value times its scale; where there is a zero, a value is the
+    distance of a code from it, times the scale of a group of inputs.
+    """
+    codes = getattr(layer, f"_{name}")
+    if mode == "int4":  # two codes in every byte
+        width = layer._orig_output_dim
+        codes = keras.quantizers.unpack_int4(codes, width, axis=-1)
+    codes = ops.cast(codes, "float32")
+    scale = ops.cast(getattr(layer, f"{name}_scale"), "float32")
+    zero = getattr(layer, f"{name}_zero", None)
+    is_table = name == "embeddings"
+    if zero is None:
+        return codes / (scale[:, None] if is_table else scale)
+    axis = -1 if is_table else 0
+    groups = ops.cast(layer.g_idx, "int32")
+    zero = ops.take(ops.cast(zero, "float32"), groups, axis=axis)
+    return (codes - zero) * ops.take(scale, groups, axis=axis)
+
+
+def matrix_layers(model):
+    """Returns the dense layers and the tables of a model, in its own order."""
+    kinds = keras.layers.Dense | keras.layers.Embedding
+    return [part for part in model._flatten_layers() if isinstance(part, kinds)]
+
+
+def tensor_name(weight):
+    """Returns our name of a weight: its path without the model's own name."""
+    name = weight.path.partition("/")[2]
+    return name.removeprefix("encoder/")
+
+
+def float_weights(model):
+    """Yields the weights of a model that make up its float twin.
+
+    Yields:
+        A variable of the model, for its name, and its value: the variable
+        itself, or a tensor where it is quantized or has adapters. Scales and
+        adapters are left out.
+
+    Raises:
+        ValueError: As `float_matrix`.
+    """
+    values = {}
+    for layer in matrix_layers(model):
+        if layer.quantization_mode is None and not layer.lora_enabled:
+            continue
+        matrix = float_matrix(layer)
+        values |= {id(weight): None for weight in layer.weights}
+        values[id(getattr(layer, f"_{_name(layer)}"))] = matrix
+        bias = getattr(layer, "bias", None)
+        if bias is not None:
+            values[id(bias)] = bias
+    for weight in model.weights:
+        value = values.get(id(weight), weight)
+        if value is not None:
+            yield weight, value

@@ -1,0 +1,175 @@
+"""Exported graphs give what the model gives, without this package."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bertbook.islands import exporting, on_island
+from bertbook.model.layers import activation
+from bertbook.runtime import Choice, keras, ops
+from bertbook.weights import export
+from tests.helpers.every_model import (
+    CLASSES,
+    check_close,
+    draw_batch,
+    make,
+    named,
+    outputs_of,
+)
+from tests.helpers.models import to_numpy
+
+on_tensorflow = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="SavedModels are TensorFlow's",
+)
+# Loads SavedModels and runs batches; prints the largest difference of each.
+SERVER = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+
+differences = {}
+for name in sys.argv[2:]:
+    folder = f"{sys.argv[1]}/{name}"
+    served = tf.saved_model.load(folder)
+    for number in range(2):
+        stored = np.load(f"{folder}-{number}.npz")
+        batch = {k[3:]: stored[k] for k in stored if k.startswith("in/")}
+        outputs = served.serve({k: tf.constant(v) for k, v in batch.items()})
+        if not isinstance(outputs, dict):
+            outputs = {"logits": outputs}
+        right = {k[4:]: stored[k] for k in stored if k.startswith("out/")}
+        assert outputs.keys() == right.keys(), (outputs.keys(), right.keys())
+        differences[f"{name} {number}"] = max(
+            float(np.abs(outputs[k] - right[k]).max()) for k in right
+        )
+assert not [name for name in sys.modules if name.startswith("bertbook")]
+print(json.dumps(differences))
+"""
+
+
+@on_tensorflow
+def test_a_served_model_takes_every_number_of_rows_and_length(tmp_path):
+    import tensorflow as tf
+
+    model = make("BertForPreTraining")
+    model.export(tmp_path, verbose=False)  # never called, nothing given
+    served = tf.saved_model.load(tmp_path)
+    for rows, length in ((2, 6), (3, 9)):
+        batch = draw_batch(model, rows, length)
+        tensors = {name: tf.constant(a) for name, a in batch.items()}
+        received = named(to_numpy(served.serve(tensors)))
+        check_close(received, outputs_of(model, batch), 1e-5)
+    names = served.signatures["serving_default"].structured_input_signature[1]
+    assert sorted(names) == sorted(model.input_names)
+
+
+@on_tensorflow
+def test_a_layer_of_keras_serves_an_exported_model(tmp_path):
+    model = make("BertForMultipleChoice")
+    model.predict(draw_batch(model), verbose=0)
+    model.export(tmp_path, verbose=False)
+    layer = keras.layers.TFSMLayer(tmp_path, call_endpoint="serve")
+    batch = draw_batch(model, 3, 5)
+    check_close(named(to_numpy(layer(batch))), outputs_of(model, batch), 1e-5)
+
+
+@on_tensorflow
+@pytest.mark.slow
+def test_every_class_is_served_where_this_package_is_not(tmp_path):
+    for kind in CLASSES:
+        model = make(kind)
+        model.export(tmp_path / kind, verbose=False)
+        for number, (rows, length) in enumerate(((2, 6), (4, 9))):
+            batch = draw_batch(model, rows, length)
+            arrays = {f"in/{name}": array for name, array in batch.items()}
+            arrays |= {
+                f"out/{name}": array
+                for name, array in outputs_of(model, batch).items()
+            }
+            np.savez(tmp_path / f"{kind}-{number}.npz", **arrays)
+    finished = subprocess.run(
+        [sys.executable, "-c", SERVER, str(tmp_path), *CLASSES],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    differences = json.loads(finished.stdout)
+    assert len(differences) == 2 * len(CLASSES)
+    assert max(differences.values()) < 1e-4, differences
+
+
+@on_tensorflow
+def test_a_model_on_islands_is_exported_without_them(tmp_path, monkeypatch):
+    import tensorflow as tf
+
+    monkeypatch.setenv("BERTBOOK_COMPILATION", "islands")
+    model = make("BertForSequenceClassification", dtype="mixed_bfloat16")
+    assert model.encoder.attention == "islands"
+    batch = draw_batch(model)
+    expected = outputs_of(model, batch)
+    model.export(tmp_path, verbose=False)
+    served = tf.saved_model.load(tmp_path)
+    tensors = {name: tf.constant(a) for name, a in batch.items()}
+    check_close(named(to_numpy(served.serve(tensors))), expected, 0.05)
+    definition = served.serve.concrete_functions[0].graph.as_graph_def()
+    assert b"XlaMustCompile" not in definition.SerializeToString()
+
+
+def test_no_island_is_taken_while_exporting(monkeypatch):
+    choice = Choice("islands", "this is a test")
+    monkeypatch.setattr(
+        "bertbook.islands.choose_compilation", lambda dtype: choice
+    )
+    values = ops.ones((2, 3), "bfloat16")
+    assert on_island(values)
+    with exporting():
+        assert not on_island(values)
+    assert on_island(values)
+
+
+def test_gelu_is_the_same_while_exporting():
+    x = np.linspace(-9, 9, 999, dtype="float32")
+    expected = ops.convert_to_numpy(activation("gelu")(x))
+    with exporting():
+        received = ops.convert_to_numpy(activation("gelu")(x))
+    np.testing.assert_allclose(received, expected, atol=1e-6)
+
+
+@on_tensorflow
+@pytest.mark.parametrize(
+    ("path", "format", "message"),
+    [
+        ("served", "saved_model", "`format` must be one of tf_saved_model"),
+        ("served", "torch", "`format` must be one of tf_saved_model"),
+        ("model.lite", "litert", r"`filepath` must end in .*\.tflite"),
+        ("", "onnx", "`filepath` must be a file"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(path, format, message, tmp_path):
+    model = make("BertForQuestionAnswering")
+    with pytest.raises(ValueError, match=f"{message}.* Received"):
+        model.export(tmp_path / path, format=format)
+    assert list(tmp_path.iterdir()) == []
+
+
+@on_tensorflow
+def test_a_missing_converter_is_named(tmp_path, monkeypatch):
+    find = export.importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec",
+        lambda name, *more: None if name == "tf2onnx" else find(name, *more),
+    )
+    with pytest.raises(ImportError, match="pip install tf2onnx"):
+        make("BertForMaskedLM").export(tmp_path / "a.onnx", format="onnx")
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() == "tensorflow", reason="TensorFlow can"
+)
+def test_another_backend_cannot_export(tmp_path):
+    with pytest.raises(ValueError, match="needs the TensorFlow backend.* jax"):
+        make("BertForMaskedLM").export(tmp_path / "served")

@@ -1,0 +1,153 @@
+"""Files and copies by Keras keep the tokenizer and the quantization."""
+
+import copy
+import json
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook.runtime import keras
+from bertbook.weights.keras_config import tokenizer_from_config
+from tests.helpers.every_model import (
+    CLASSES,
+    check_close,
+    draw_batch,
+    make,
+    outputs_of,
+)
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Oslo", "a", "b", "##b"]
+TEXTS = ["Oslo abb ab", "a Oslo", "b"]
+
+
+def by_file(model, folder):
+    model.save(folder / "model.keras")
+    return keras.saving.load_model(folder / "model.keras")
+
+
+def by_clone(model, folder):
+    again = keras.models.clone_model(model)
+    again.set_weights(model.get_weights())
+    return again
+
+
+WAYS = {
+    "file": by_file,
+    "deepcopy": lambda model, folder: copy.deepcopy(model),
+    "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
+    "clone": by_clone,
+}
+every_way = pytest.mark.parametrize("way", WAYS)
+
+
+@every_way
+def test_a_copy_reads_texts(way, tmp_path):
+    model = make("BertForSequenceClassification")
+    model.tokenizer = bb.Tokenizer(
+        PIECES, lowercase=False, max_word_length=5, added_tokens=["Oslo"]
+    )
+    again = WAYS[way](model, tmp_path)
+    assert again.predict_texts(TEXTS) == model.predict_texts(TEXTS)
+    for text in ("Osloa abbbbb", "OSLO a-b"):
+        assert again.tokenizer.encode(text) == model.tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_the_file_of_every_class_keeps_its_tokenizers(kind, tmp_path):
+    model = make(kind)
+    model.tokenizer = bb.Tokenizer(PIECES, engine="python")
+    if kind == "Seq2SeqTransformer":
+        model.target_tokenizer = bb.Tokenizer([*PIECES, "?"])
+    again = by_file(model, tmp_path)
+    for name in model.tokenizer_names:
+        ours, theirs = getattr(model, name), getattr(again, name)
+        assert theirs.vocabulary == ours.vocabulary
+        assert theirs.engine == ours.engine
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+@pytest.mark.parametrize("kind", ["BertForPreTraining", "CausalLM"])
+def test_a_quantized_model_loads_from_its_file(mode, kind, tmp_path):
+    model = make(kind)
+    model.quantize(mode)
+    batch = draw_batch(model)
+    again = by_file(model, tmp_path)
+    check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
+    assert (
+        again.get_config()["quantization"]
+        == (model.get_config()["quantization"])
+    )
+
+
+@every_way
+def test_a_copy_keeps_one_quantized_layer(way, tmp_path):
+    model = make("BertForTokenClassification", dtype="mixed_bfloat16")
+    model.encoder.blocks[1].attention.query_key_value.quantize("int8")
+    again = WAYS[way](model, tmp_path)
+    batch = draw_batch(model)
+    check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
+    layer = again.encoder.blocks[1].attention.query_key_value
+    assert layer.dtype_policy.name == "int8_from_mixed_bfloat16"
+    assert again.classifier.quantization_mode is None
+
+
+def test_a_model_inside_another_keeps_its_tokenizer(tmp_path):
+    model = make("BertEncoder")
+    model.quantize("int8")
+    inputs = {
+        name: keras.Input((None,), dtype="int32", name=name)
+        for name in model.input_names
+    }
+    pooled = model(inputs)["pooled_output"]
+    around = keras.Model(inputs, keras.layers.Dense(3)(pooled))
+    again = by_file(around, tmp_path)
+    inner = next(x for x in again.layers if isinstance(x, bb.BertEncoder))
+    assert inner.tokenizer.vocabulary == model.tokenizer.vocabulary
+    batch = draw_batch(model)
+    check_close(outputs_of(again, batch), outputs_of(around, batch), 0)
+
+
+def test_a_file_without_a_tokenizer_loads_as_before(tmp_path):
+    model = make("BertForMaskedLM")
+    model.save(tmp_path / "new.keras")
+    old = tmp_path / "old.keras"
+    with (
+        zipfile.ZipFile(tmp_path / "new.keras") as source,
+        zipfile.ZipFile(old, "w") as target,
+    ):
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "config.json":
+                values = json.loads(content)
+                del values["config"]["tokenizer"]
+                content = json.dumps(values).encode()
+            target.writestr(name, content)
+    again = keras.saving.load_model(old)
+    assert again.tokenizer is None
+    batch = draw_batch(model)
+    check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
+
+
+def test_a_model_without_a_tokenizer_has_none_in_its_config():
+    model = make("BertEncoder")
+    model.tokenizer = None
+    assert not {"tokenizer", "quantization"} & model.get_config().keys()
+    json.dumps(make("BertEncoder").get_config())
+
+
+@pytest.mark.parametrize("values", ["mini", 3, {}, {"files": "vocab.txt"}])
+def test_a_tokenizer_of_another_form_is_refused(values):
+    with pytest.raises(ValueError, match="`tokenizer` of a Keras config"):
+        tokenizer_from_config(values)
+
+
+def test_what_a_file_holds_is_the_models_own(tmp_path):
+    model = make("BertForQuestionAnswering")
+    again = by_file(model, tmp_path)
+    for ours, theirs in zip(
+        model.get_weights(), again.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)

@@ -1,0 +1,205 @@
+"""Quantized layers and adapters: what is saved is what is computed."""
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+from bertbook.runtime import keras, ops
+from bertbook.weights.matrices import float_matrix, matrix_layers
+from bertbook.weights.pretrained import named_tensors
+from tests.helpers.every_model import (
+    CLASSES,
+    check_close,
+    draw_batch,
+    make,
+    outputs_of,
+)
+from tests.helpers.models import to_numpy
+
+MODES = ("int8", "int4", "float8")
+# How far integers may be from what they stand for: 4 bits are few.
+NEAR = {"int8": 0.05, "int4": 1.0, "float8": 1e-6}
+
+
+def quantize(model, mode):
+    """Quantizes; "float8" is not for tables, and Keras says so."""
+    if mode == "float8":
+        with pytest.warns(UserWarning, match="Invalid quantization mode"):
+            model.quantize(mode)
+    else:
+        model.quantize(mode)
+
+
+def saved(model, folder):
+    model.save_pretrained(folder)
+    return type(model).from_pretrained(folder)
+
+
+def unit_rows(layer):
+    """Returns what a layer makes of each unit vector, without its bias."""
+    rows = layer(np.eye(layer.input_spec.axes[-1], dtype="float32"))
+    return to_numpy(rows) - to_numpy(layer.bias)
+
+
+@pytest.mark.parametrize("mode", [None, "int8", "int4"])
+@pytest.mark.parametrize("with_adapters", [False, True])
+def test_the_matrix_of_a_layer_is_what_it_multiplies_with(mode, with_adapters):
+    layer = keras.layers.Dense(7)
+    layer.build((None, 130))  # more than a block of "int4"
+    if mode:
+        layer.quantize(mode)
+    if with_adapters:
+        layer.enable_lora(2, lora_alpha=3)
+        layer.lora_kernel_b.assign(np.ones((2, 7)))
+    received = to_numpy(float_matrix(layer))
+    np.testing.assert_allclose(received, unit_rows(layer), atol=1e-5)
+
+
+@pytest.mark.parametrize("block", [-1, 8])
+def test_both_forms_of_int4_are_read(block):
+    config = keras.quantizers.Int4QuantizationConfig(block_size=block)
+    layer = keras.layers.Dense(5)
+    layer.build((None, 20))
+    layer.quantize("int4", config=config)
+    received = to_numpy(float_matrix(layer))
+    np.testing.assert_allclose(received, unit_rows(layer), atol=1e-5)
+    table = keras.layers.Embedding(9, 20)
+    table.build()
+    table.quantize("int4", config=config)
+    received = to_numpy(float_matrix(table))
+    np.testing.assert_allclose(
+        received, to_numpy(table(np.arange(9))), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("mode", [None, "int8", "int4"])
+@pytest.mark.parametrize("with_adapters", [False, True])
+def test_the_table_of_a_layer_holds_the_rows_that_it_gives(mode, with_adapters):
+    layer = keras.layers.Embedding(9, 6)
+    layer.build()
+    if mode:
+        layer.quantize(mode)
+    if with_adapters:
+        layer.enable_lora(2)
+        layer.lora_embeddings_b.assign(np.ones((2, 6)))
+    received = to_numpy(float_matrix(layer))
+    np.testing.assert_allclose(
+        received, to_numpy(layer(np.arange(9))), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_quantized_model_computes_nearly_the_same(kind):
+    model = make(kind)
+    batch = draw_batch(model)
+    expected = outputs_of(model, batch)
+    model.quantize("int8")  # heads read the table of tokens, too
+    modes = {layer.quantization_mode for layer in matrix_layers(model)}
+    assert modes == {"int8"}
+    for name, array in outputs_of(model, batch).items():
+        largest = np.abs(expected[name]).max()
+        difference = np.abs(array - expected[name]).max()
+        assert 0 < difference < 0.2 * largest, name
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_quantized_model_is_saved_as_the_floats_it_stands_for(mode, tmp_path):
+    model = make("BertForPreTraining")
+    before = {n: to_numpy(t) for n, t in named_tensors(model).items()}
+    quantize(model, mode)
+    again = saved(model, tmp_path)
+    after = {n: to_numpy(t) for n, t in named_tensors(again).items()}
+    assert after.keys() == before.keys()
+    for name, array in before.items():
+        np.testing.assert_allclose(after[name], array, atol=NEAR[mode] / 2)
+    if mode == "int4":  # nothing but the matrices is rounded
+        batch = draw_batch(model)
+        check_close(outputs_of(again, batch), outputs_of(model, batch), 1e-5)
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_one_quantized_layer_is_saved_as_floats(mode, tmp_path):
+    model = make("BertForSequenceClassification")
+    before = to_numpy(model.encoder.blocks[1].feed_forward.expand.kernel)
+    model.encoder.blocks[1].feed_forward.expand.quantize(mode)
+    again = saved(model, tmp_path)
+    after = to_numpy(again.encoder.blocks[1].feed_forward.expand.kernel)
+    assert 0 < np.abs(after - before).max() < NEAR[mode] / 2
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda encoder: encoder.blocks[0].attention.query_key_value,
+        lambda encoder: encoder.blocks[1].feed_forward.contract,
+        lambda encoder: encoder.embeddings.token,
+        lambda encoder: encoder.pooler,
+    ],
+    ids=["query_key_value", "contract", "token", "pooler"],
+)
+def test_adapters_of_any_layer_are_saved_with_its_matrix(find, tmp_path):
+    model = make("BertForPreTraining")
+    batch = draw_batch(model)
+    before = outputs_of(model, batch)
+    layer = find(model.encoder)
+    layer.enable_lora(2, lora_alpha=5)
+    for weight in layer.trainable_weights:
+        if weight.path.rpartition("/")[2] in (
+            "lora_kernel_b",
+            "lora_embeddings_b",
+        ):
+            weight.assign(np.random.default_rng(3).normal(size=weight.shape))
+    expected = outputs_of(model, batch)
+    assert np.abs(
+        expected["mlm_logits"] - before["mlm_logits"]
+    ).max() > 1e-3 or (
+        np.abs(expected["nsp_logits"] - before["nsp_logits"]).max() > 1e-3
+    )
+    again = saved(model, tmp_path)
+    check_close(outputs_of(again, batch), expected, 1e-5)
+    assert again.load_report.skipped == {}
+
+
+def test_a_matrix_that_is_not_read_is_refused(tmp_path):
+    model = make("BertForTokenClassification")
+    config = keras.quantizers.GPTQConfig(dataset=["a"], tokenizer=None)
+    model.classifier.quantize("gptq", config=config)
+    with pytest.raises(ValueError, match=r"Received: 'gptq' in .*classifier"):
+        model.save_pretrained(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_was_compiled_before_is_not_used_after_quantizing():
+    model = make("BertForSequenceClassification")
+    batch = draw_batch(model)
+    before = model.compute_on_batch(batch)
+    twice = model.compile_once(
+        "twice", lambda ids: 2 * model({"input_ids": ids})
+    )
+    first = ops.convert_to_numpy(twice(batch["input_ids"]))
+    model.encoder.blocks[0].feed_forward.expand.quantize("int4")
+    after = model.compute_on_batch(batch)
+    assert np.abs(after - before).max() > 1e-4
+    np.testing.assert_allclose(
+        after, outputs_of(model, batch)["logits"], atol=1e-5
+    )
+    twice = model.compile_once(
+        "twice", lambda ids: 2 * model({"input_ids": ids})
+    )
+    second = ops.convert_to_numpy(twice(batch["input_ids"]))
+    assert np.abs(second - first).max() > 1e-4
+
+
+def test_quantizing_warns_of_nothing_without_a_matrix(recwarn):
+    make("BertForSequenceClassification").quantize("int8")
+    said = [str(w.message) for w in recwarn if "quantize" in str(w.message)]
+    assert said == []
+
+
+def test_a_model_of_integers_finds_the_same_words():
+    model = bb.BertForMaskedLM.from_pretrained("mini")
+    batch = model.tokenizer(["the [MASK] was shut ."])
+    expected = outputs_of(model, batch)["logits"].argmax(axis=-1)
+    model.quantize("int8")
+    received = outputs_of(model, batch)["logits"].argmax(axis=-1)
+    assert (received == expected).mean() > 0.7
