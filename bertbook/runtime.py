@@ -9,6 +9,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -28,6 +29,12 @@ FAST_PRODUCTS = (
 NO_LIMIT = ("ALL", "DEFAULT")
 NO_FAST_PRODUCTS = "this processor multiplies no faster in bfloat16: no AMX"
 FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
+
+# One thread at a time chooses the backend, imports it and holds back file
+# descriptor 2. What runs under the lock imports Keras and its backend, never a
+# module of bertbook: a thread that imports one of those may wait for the lock.
+_LOCK = threading.RLock()
+_started_in: int | None = None  # the process whose threads the backend has
 
 
 def __getattr__(name):
@@ -71,7 +78,9 @@ def choose_backend() -> str:
     """
     backend = os.environ.get("KERAS_BACKEND")
     if "keras" in sys.modules:
-        backend = sys.modules["keras"].backend.backend()
+        import keras  # waits where another thread is half through it
+
+        backend = keras.backend.backend()
     if backend:
         if backend not in BACKENDS:
             raise ValueError(
@@ -93,6 +102,8 @@ def choose_backend() -> str:
 def load_keras():
     """Imports Keras on the chosen backend without its start-up log lines.
 
+    Threads may call it at the same time: one imports, the others wait.
+
     Returns:
         The module `keras`.
 
@@ -100,19 +111,27 @@ def load_keras():
         ImportError: No backend is installed.
         ValueError: Keras was imported with another backend.
     """
-    backend = choose_backend()
-    if "keras" in sys.modules:
+    with _LOCK:
+        backend = choose_backend()
+        if "keras" in sys.modules:
+            import keras  # no name of it is read before it is whole
+        else:
+            keras = _import_quietly(backend)
         if backend == "tensorflow":
             end_data_sets_at_once()
-        return sys.modules["keras"]
+    return keras
+
+
+def _import_quietly(backend: str):
+    """Imports Keras on a backend, and starts the threads of the backend."""
+    global _started_in
     os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with quiet_stderr():
         import keras
 
         _wake_device()
-        if backend == "tensorflow":
-            end_data_sets_at_once()
+    _started_in = os.getpid()
     return keras
 
 
@@ -166,10 +185,24 @@ def quiet_stderr() -> Iterator[None]:
 
     The log lines of TensorFlow and XLA carry clock times and process numbers,
     and no setting silences them. If the body raises, they are written after
-    all.
+    all. The descriptor belongs to the whole process, so another thread waits
+    until the body ends. A program without standard error has nothing to hold.
     """
-    sys.stderr.flush()
-    saved = os.dup(2)
+    with _LOCK:
+        try:
+            saved = os.dup(2)
+        except OSError:  # closed, as a service closes it
+            yield
+            return
+        with _held_back(saved):
+            yield
+
+
+@contextmanager
+def _held_back(saved: int) -> Iterator[None]:
+    """Sends descriptor 2 to a file, and back to `saved`, which is closed."""
+    if sys.stderr is not None:
+        sys.stderr.flush()
     with tempfile.TemporaryFile() as held:
         os.dup2(held.fileno(), 2)
         try:
@@ -177,7 +210,8 @@ def quiet_stderr() -> Iterator[None]:
         except BaseException:
             os.dup2(saved, 2)
             held.seek(0)
-            sys.stderr.write(held.read().decode(errors="replace"))
+            if sys.stderr is not None:
+                sys.stderr.write(held.read().decode(errors="replace"))
             raise
         finally:
             os.dup2(saved, 2)
@@ -409,6 +443,7 @@ def compile_with(model, function):
         graphs = tf.function(function, jit_compile=with_xla, autograph=False)
 
         def run_graph(*arguments):
+            check_process()
             arguments = keras.tree.map_structure(
                 tf.convert_to_tensor, arguments
             )
@@ -425,10 +460,34 @@ def compile_with(model, function):
             return function(*arguments)
 
     def run(*arguments):
+        check_process()
         values = [variable.value for variable in model.variables]
         return of_values(values, *arguments)
 
     return run
+
+
+def check_process() -> None:
+    """Refuses to compute in a process that was forked after a computation.
+
+    A fork copies the memory of TensorFlow or JAX but not its threads, so that
+    the child would wait for them without end.
+
+    Raises:
+        RuntimeError: Another process started the threads of the backend.
+    """
+    global _started_in
+    process = os.getpid()
+    if _started_in is None:
+        _started_in = process
+    if process != _started_in:
+        raise RuntimeError(
+            "This process was forked from one in which Keras had already "
+            "started, and would never end: start it with "
+            '`multiprocessing.get_context("spawn")`, or fork before bertbook '
+            f"is used. Received: process {process}, forked from "
+            f"{_started_in}."
+        )
 
 
 def _is_installed(name: str) -> bool:
