@@ -34,7 +34,6 @@ FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
 # descriptor 2. What runs under the lock imports Keras and its backend, never a
 # module of bertbook: a thread that imports one of those may wait for the lock.
 _LOCK = threading.RLock()
-_started_in: int | None = None  # the process whose threads the backend has
 
 
 def __getattr__(name):
@@ -123,15 +122,13 @@ def load_keras():
 
 
 def _import_quietly(backend: str):
-    """Imports Keras on a backend, and starts the threads of the backend."""
-    global _started_in
+    """Imports Keras on a backend and wakes the device, without their logs."""
     os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with quiet_stderr():
         import keras
 
         _wake_device()
-    _started_in = os.getpid()
     return keras
 
 
@@ -443,7 +440,6 @@ def compile_with(model, function):
         graphs = tf.function(function, jit_compile=with_xla, autograph=False)
 
         def run_graph(*arguments):
-            check_process()
             arguments = keras.tree.map_structure(
                 tf.convert_to_tensor, arguments
             )
@@ -460,34 +456,10 @@ def compile_with(model, function):
             return function(*arguments)
 
     def run(*arguments):
-        check_process()
         values = [variable.value for variable in model.variables]
         return of_values(values, *arguments)
 
     return run
-
-
-def check_process() -> None:
-    """Refuses to compute in a process that was forked after a computation.
-
-    A fork copies the memory of TensorFlow or JAX but not its threads, so that
-    the child would wait for them without end.
-
-    Raises:
-        RuntimeError: Another process started the threads of the backend.
-    """
-    global _started_in
-    process = os.getpid()
-    if _started_in is None:
-        _started_in = process
-    if process != _started_in:
-        raise RuntimeError(
-            "This process was forked from one in which Keras had already "
-            "started, and would never end: start it with "
-            '`multiprocessing.get_context("spawn")`, or fork before bertbook '
-            f"is used. Received: process {process}, forked from "
-            f"{_started_in}."
-        )
 
 
 def _is_installed(name: str) -> bool:

@@ -289,37 +289,6 @@ def test_a_keras_that_is_built_otherwise_is_left_as_it_is(monkeypatch):
     assert runtime.end_data_sets_at_once.__wrapped__() is None
 
 
-FORKED = """
-import os
-import numpy as np
-import bertbook as bb
-
-config = bb.BertConfig.named("tiny", vocab_size=8, num_hidden_layers=1)
-encoder = bb.BertEncoder(config)
-batch = {"input_ids": np.ones((1, 3), "int32")}
-encoder.compute_on_batch(batch)
-if os.fork() == 0:
-    try:
-        encoder.compute_on_batch(batch)
-    except RuntimeError as error:
-        print(error, flush=True)
-    os._exit(0)
-os.wait()
-"""
-
-
-def test_a_forked_process_is_refused_and_does_not_hang():
-    finished = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKED],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert "spawn" in finished.stdout
-    assert "Received: process" in finished.stdout
-
-
 THREADS = """
 import sys, threading
 import bertbook as bb

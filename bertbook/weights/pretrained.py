@@ -10,13 +10,7 @@ import numpy as np
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.config import BertConfig, StoredConfig
-from bertbook.runtime import (
-    check_process,
-    choose_dtype,
-    compile_with,
-    is_concrete,
-    keras,
-)
+from bertbook.runtime import choose_dtype, compile_with, is_concrete, keras
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights import formats, names
 
@@ -140,7 +134,6 @@ class Pretrained:
         Raises:
             ValueError: It does not fit.
         """
-        check_process()
         if not isinstance(batch, Mapping):
             raise ValueError(
                 "`batch` must be a dict of arrays, as a tokenizer returns. "
