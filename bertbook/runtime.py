@@ -29,6 +29,7 @@ FAST_PRODUCTS = (
 NO_LIMIT = ("ALL", "DEFAULT")
 NO_FAST_PRODUCTS = "this processor multiplies no faster in bfloat16: no AMX"
 FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
+_forks: list[int] = []  # processes between the one that loaded Keras and this
 
 # One thread at a time chooses the backend, imports it and holds back file
 # descriptor 2. What runs under the lock imports Keras and its backend, never a
@@ -112,6 +113,7 @@ def load_keras():
     """
     with _LOCK:
         backend = choose_backend()
+        _notice_forks()
         if "keras" in sys.modules:
             import keras  # no name of it is read before it is whole
         else:
@@ -130,6 +132,31 @@ def _import_quietly(backend: str):
 
         _wake_device()
     return keras
+
+
+def refuse_forked_process() -> None:
+    """Refuses to compute where the threads of the backend are missing.
+
+    A forked process holds none of the threads of its parent, and a computation
+    would wait for them without end.
+
+    Raises:
+        RuntimeError: This process was forked after the backend was loaded.
+    """
+    if _forks:
+        raise RuntimeError(
+            "A model cannot compute in a process that was forked after the "
+            "backend was loaded: its threads stayed in the parent. Start the "
+            'process with `multiprocessing.get_context("spawn")`, or fork '
+            "before anything of Keras is imported."
+        )
+
+
+@functools.cache
+def _notice_forks() -> None:
+    """Lets a child know that it was forked; Windows never forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _forks.append(os.getpid()))
 
 
 @functools.cache
