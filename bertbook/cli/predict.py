@@ -134,8 +134,9 @@ def _read_rows(options: Any, columns: dict[str, str]) -> Iterator[Any]:
 
 
 def _load_table(path: str, columns: dict[str, str]) -> Iterator[Any]:
-    """Yields the rows of a file with columns, as dicts."""
-    data = own_data.load(path, **columns)
+    """Yields the rows of a file with columns, as dicts; labels are not read."""
+    learned = "answers" if "question_column" in columns else "label"
+    data = own_data.load(path, **{f"{learned}_column": ""}, **columns)
     for number, values in enumerate(zip(*data.values(), strict=True), 1):
         yield number, dict(zip(data, values, strict=True))
 

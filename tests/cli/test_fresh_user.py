@@ -169,10 +169,9 @@ import tensorflow as tf
 
 stored = dict(np.load("batch.npz"))
 logits = stored.pop("logits")
-served = tf.saved_model.load("served").serve(
-    {name: tf.constant(array) for name, array in stored.items()}
-)
-assert np.abs(served.numpy() - logits).max() < 1e-4
+served = tf.saved_model.load("served")
+found = served.serve({n: tf.constant(array) for n, array in stored.items()})
+assert np.abs(found.numpy() - logits).max() < 1e-4
 assert not {"bertbook", "keras"} & set(sys.modules)
 """
 
