@@ -9,6 +9,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -29,6 +30,11 @@ NO_LIMIT = ("ALL", "DEFAULT")
 NO_FAST_PRODUCTS = "this processor multiplies no faster in bfloat16: no AMX"
 FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
 _forks: list[int] = []  # processes between the one that loaded Keras and this
+
+# One thread at a time chooses the backend, imports it and holds back file
+# descriptor 2. What runs under the lock imports Keras and its backend, never a
+# module of bertbook: a thread that imports one of those may wait for the lock.
+_LOCK = threading.RLock()
 
 
 def __getattr__(name):
@@ -72,7 +78,9 @@ def choose_backend() -> str:
     """
     backend = os.environ.get("KERAS_BACKEND")
     if "keras" in sys.modules:
-        backend = sys.modules["keras"].backend.backend()
+        import keras  # waits where another thread is half through it
+
+        backend = keras.backend.backend()
     if backend:
         if backend not in BACKENDS:
             raise ValueError(
@@ -94,6 +102,8 @@ def choose_backend() -> str:
 def load_keras():
     """Imports Keras on the chosen backend without its start-up log lines.
 
+    Threads may call it at the same time: one imports, the others wait.
+
     Returns:
         The module `keras`.
 
@@ -101,20 +111,26 @@ def load_keras():
         ImportError: No backend is installed.
         ValueError: Keras was imported with another backend.
     """
-    backend = choose_backend()
-    _notice_forks()
-    if "keras" in sys.modules:
+    with _LOCK:
+        backend = choose_backend()
+        _notice_forks()
+        if "keras" in sys.modules:
+            import keras  # no name of it is read before it is whole
+        else:
+            keras = _import_quietly(backend)
         if backend == "tensorflow":
             end_data_sets_at_once()
-        return sys.modules["keras"]
+    return keras
+
+
+def _import_quietly(backend: str):
+    """Imports Keras on a backend and wakes the device, without their logs."""
     os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with quiet_stderr():
         import keras
 
         _wake_device()
-        if backend == "tensorflow":
-            end_data_sets_at_once()
     return keras
 
 
@@ -193,10 +209,24 @@ def quiet_stderr() -> Iterator[None]:
 
     The log lines of TensorFlow and XLA carry clock times and process numbers,
     and no setting silences them. If the body raises, they are written after
-    all.
+    all. The descriptor belongs to the whole process, so another thread waits
+    until the body ends. A program without standard error has nothing to hold.
     """
-    sys.stderr.flush()
-    saved = os.dup(2)
+    with _LOCK:
+        try:
+            saved = os.dup(2)
+        except OSError:  # closed, as a service closes it
+            yield
+            return
+        with _held_back(saved):
+            yield
+
+
+@contextmanager
+def _held_back(saved: int) -> Iterator[None]:
+    """Sends descriptor 2 to a file, and back to `saved`, which is closed."""
+    if sys.stderr is not None:
+        sys.stderr.flush()
     with tempfile.TemporaryFile() as held:
         os.dup2(held.fileno(), 2)
         try:
@@ -204,7 +234,8 @@ def quiet_stderr() -> Iterator[None]:
         except BaseException:
             os.dup2(saved, 2)
             held.seek(0)
-            sys.stderr.write(held.read().decode(errors="replace"))
+            if sys.stderr is not None:
+                sys.stderr.write(held.read().decode(errors="replace"))
             raise
         finally:
             os.dup2(saved, 2)

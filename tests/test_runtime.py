@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from importlib import metadata
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -284,3 +287,111 @@ def test_a_keras_that_is_built_otherwise_is_left_as_it_is(monkeypatch):
     name = "keras.src.backend.tensorflow.trainer"
     monkeypatch.setitem(sys.modules, name, SimpleNamespace())
     assert runtime.end_data_sets_at_once.__wrapped__() is None
+
+
+THREADS = """
+import sys, threading
+import bertbook as bb
+
+names = [
+    "BertEncoder", "BertForMaskedLM", "finetune", "generate", "fill_mask",
+    "Tokenizer", "runtime.ops", "import keras",
+]
+errors, together = [], threading.Barrier(len(names))
+
+def touch(name):
+    together.wait()
+    try:
+        if name == "import keras":
+            import keras
+        else:
+            value = bb
+            for part in name.split("."):
+                value = getattr(value, part)
+    except BaseException as error:
+        errors.append(f"{name}: {error!r}")
+
+threads = [threading.Thread(target=touch, args=(n,)) for n in names]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(errors)
+"""
+
+
+def race():
+    """Lets threads of a fresh process touch lazy names for the first time."""
+    finished = subprocess.run(
+        [sys.executable, "-c", THREADS],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert finished.stdout == "[]\n", finished.stdout + finished.stderr
+
+
+def test_threads_that_touch_lazy_names_at_once_all_get_them():
+    race()
+
+
+@pytest.mark.slow
+def test_threads_touch_lazy_names_at_once_twenty_times():
+    for _ in range(20):
+        race()
+
+
+SLOW_KERAS = """
+import time
+time.sleep(0.3)
+class backend:
+    backend = staticmethod(lambda: "jax")
+"""
+WAIT = """
+import sys, threading
+from bertbook.runtime import choose_backend
+
+thread = threading.Thread(target=lambda: __import__("keras"))
+thread.start()
+while "keras" not in sys.modules:
+    pass
+print(choose_backend())
+"""
+
+
+def test_a_thread_waits_until_another_has_imported_keras(tmp_path):
+    (tmp_path / "keras.py").write_text(SLOW_KERAS)
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])
+    finished = subprocess.run(
+        [sys.executable, "-c", WAIT],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path},
+        timeout=60,
+    )
+    assert finished.stdout == "jax\n", finished.stderr
+
+
+def test_standard_error_that_is_closed_holds_nothing_back():
+    code = "import os, sys; os.close(2); sys.stderr = None\n"
+    code += "from bertbook.runtime import quiet_stderr\n"
+    code += "with quiet_stderr(): print('ran')"
+    finished = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    )
+    assert finished.stdout == "ran\n"
+
+
+def test_threads_that_hold_back_standard_error_leave_it_as_it_was(capfd):
+    def hold():
+        with quiet_stderr():
+            time.sleep(0.05)
+
+    threads = [threading.Thread(target=hold) for _ in range(3)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        time.sleep(0.02 * number)
+    for thread in threads:
+        thread.join()
+    os.write(2, b"after\n")
+    assert capfd.readouterr().err == "after\n"

@@ -1,10 +1,13 @@
-"""The commands `finetune`, `evaluate` and `predict`."""
+"""The commands `finetune` and `evaluate`, on known sets and on your own files.
 
-import argparse
+`own_data` reads what is in the columns; here a model is chosen for it.
+"""
+
 import json
+from typing import Any
 
-from bertbook.cli.texts import add_texts, texts_of
-from bertbook.datasets import load as datasets
+from bertbook.cli import own_data
+from bertbook.cli.parsing import DTYPE, add_command, count
 from bertbook.files import read_json
 from bertbook.locations import find_folder
 from bertbook.tasks.labels import names_of, names_of_tags
@@ -17,83 +20,132 @@ MODELS = {
     "label": "BertForSequenceClassification",
 }
 TRANSLATOR = "Seq2SeqTransformer"
-
-
-def _count(word: str) -> int:
-    """Reads a number of rows from a command line."""
-    if not word.isdecimal() or int(word) < 1:
-        raise argparse.ArgumentTypeError(
-            f"must be an integer >= 1. Received: {word}"
-        )
-    return int(word)
+DATASET = (
+    "a file of yours (.csv, .tsv, .jsonl, .json, .parquet, a .txt of tags; "
+    "packed as .gz or .xz too), a folder with train. and dev. files, or a name "
+    "such as sst2, opinions or squad"
+)
 
 
 def add_commands(commands) -> None:
-    """Adds the three commands to a parser."""
-    parser = commands.add_parser(
-        "finetune", help="train a model on a data set, or go on with it"
+    """Adds both commands to a parser."""
+    parser = add_command(
+        commands, "finetune", "train a model on a data set, or go on", finetune
     )
-    parser.set_defaults(run=finetune)
+    _add_run(parser.add_argument)
+    own_data.add_columns(parser)
+    _add_recipe(parser.add_argument)
+    parser = add_command(
+        commands,
+        "evaluate",
+        "measure a fine-tuned model, or a translator; prints JSON",
+        evaluate,
+    )
+    parser.set_defaults(prints=True)
     add = parser.add_argument
-    add("dataset", help="a name, such as sst2, opinions or squad")
-    add("--model", default="mini", help="a name or folder to start from")
-    add("--out", required=True, help="the folder of the run")
-    add("--data-dir", help="a folder with the official files")
-    add("--epochs", type=int, default=3)
-    add("--learning-rate", type=float, default=5e-5, help="the peak")
-    add("--batch-size", type=int, default=32, help="rows an update")
-    add("--max-length", type=int, help="tokens that texts are cut to")
-    add("--stride", type=int, help="tokens from one window to the next")
-    add("--seed", type=int, default=0, help="seed of everything")
-    add("--limit", type=_count, help="rows to train on, the first ones")
-    add("--warmup", type=float, default=0.1, help="share of the steps")
-    add("--frozen-layers", type=int, help="layers not trained; -1: all")
-    add("--layer-decay", type=float, default=1.0, help="rate of lower layers")
-    add("--patience", type=int, help="evaluations before an early stop")
-    add("--checkpoint-steps", type=int, default=500)
+    add("dataset", help=DATASET)
+    add("--model", required=True, help="folder of a finished run")
+    add("--split", help="part of the set; without it dev, or a file's rows")
+    add("--data-dir", help="folder with official files; without it the cache")
     add(
-        "--dtype",
-        default="float32",
-        help="or mixed_bfloat16, mixed_float16; auto takes what is fast here",
+        "--max-length",
+        type=count,
+        help="tokens that texts are cut to; without it none is cut",
     )
-    parser = commands.add_parser(
-        "evaluate", help="measure a fine-tuned model, or a translator"
+    add("--batch-size", type=count, default=32, help="rows at a time")
+    own_data.add_held_out(parser)
+    own_data.add_columns(parser)
+
+
+def _add_run(add) -> None:
+    """Adds what is trained, on what, and where it goes."""
+    add("dataset", help=DATASET)
+    add("--model", default="mini", help="name or folder to start from")
+    add("--out", required=True, help="folder of the run; see --epochs")
+    add(
+        "--dev",
+        help="share of the file's rows to choose the best weights by, such as "
+        "0.1, or a file of them; without it the dev part of a known set or "
+        "folder, and none of a file: then the last weights stay",
     )
-    parser.set_defaults(run=evaluate)
-    add = parser.add_argument
-    add("dataset", help="a name, such as sst2, opinions or squad")
-    add("--model", required=True, help="a folder of a finished run")
-    add("--split", default="dev")
-    add("--data-dir", help="a folder with the official files")
-    add("--max-length", type=int, help="tokens that texts are cut to")
-    add("--batch-size", type=int, default=32, help="rows at a time")
-    parser = commands.add_parser(
-        "predict",
-        help="let a fine-tuned model read texts; a line of JSON for each",
+    add("--data-dir", help="folder with official files; without it the cache")
+    add("--task", choices=own_data.TASKS, help=own_data.TASK_HELP)
+    add("--limit", type=count, help="rows to train on; without it all")
+
+
+def _add_recipe(add) -> None:
+    """Adds the numbers of a run."""
+    add("--epochs", type=int, default=3, help="times that each row is seen")
+    add("--learning-rate", type=float, default=5e-5, help="peak of the rate")
+    add("--batch-size", type=int, default=32, help="rows an update")
+    add(
+        "--max-length",
+        type=int,
+        help="tokens that texts are cut to, or of a window; without it no text "
+        "is cut, and windows hold at most 384",
     )
-    parser.set_defaults(run=predict)
-    add = parser.add_argument
-    add("--model", required=True, help="a folder that `finetune` wrote")
-    add("--max-length", type=int, help="tokens that texts are cut to")
-    add_texts(
-        parser,
-        "one text; or the parts of one row: text and second text, question "
-        "and context, text and choices. In a file tabs part them",
-        "a text file, a row a line, empty ones left out",
+    add(
+        "--stride",
+        type=int,
+        help="tokens from one window to the next; without it half a window",
     )
+    add("--seed", type=int, default=0, help="seed of everything")
+    add(
+        "--class-weight",
+        choices=["balanced"],
+        help="weigh rows so that each class counts the same; without it each "
+        "row counts the same",
+    )
+    add(
+        "--metric",
+        help="metric on dev that chooses the best weights; without it the "
+        "task's: accuracy, f1 or spearman",
+    )
+    add("--warmup", type=float, default=0.1, help="share of the steps")
+    add(
+        "--frozen-layers",
+        type=int,
+        help="lowest layers that are not trained, -1 for all; without it none",
+    )
+    add(
+        "--layer-decay",
+        type=float,
+        default=1.0,
+        help="factor of the rate from each layer to the one below",
+    )
+    add(
+        "--patience",
+        type=int,
+        help="evaluations without improvement before a run stops; without it "
+        "a run never stops early",
+    )
+    add(
+        "--checkpoint-steps",
+        type=int,
+        default=500,
+        help="steps between checkpoints",
+    )
+    add("--dtype", default="float32", help=DTYPE)
 
 
 def finetune(options) -> None:
     """Trains a model on a data set, or goes on with a run that stopped."""
+    train, dev = own_data.read_parts(options)
+    if options.limit is not None:
+        train = {name: rows[: options.limit] for name, rows in train.items()}
+    task = options.task or own_data.guess_task(train)
+    own_data.check_task(train, task)
+    train = own_data.with_labels_of(train, task)
+    dev = None if dev is None else own_data.with_labels_of(dev, task)
+    own_data.say_task(train, dev, task)
     from bertbook.finetuning import finetune as finetuning
     from bertbook.runtime import keras
 
-    train = datasets.load_dataset(options.dataset, "train", options.data_dir)
-    dev = datasets.load_dataset(options.dataset, "dev", options.data_dir)
-    if options.limit is not None:
-        train = {name: rows[: options.limit] for name, rows in train.items()}
     keras.utils.set_random_seed(options.seed)
-    model = model_for(train, options.model, dtype=options.dtype)
+    model = model_for(train, options.model, task, dtype=options.dtype)
+    more = {}
+    if options.class_weight is not None:
+        more["class_weight"] = options.class_weight
     finetuning.finetune(
         model,
         train,
@@ -111,27 +163,30 @@ def finetune(options) -> None:
             patience=options.patience,
             checkpoint_steps=options.checkpoint_steps,
             stride=options.stride,
+            metric=options.metric,
         ),
+        **more,
     )
     print(f"written: {options.out}")
 
 
-def model_for(data, name_or_dir, **options):
+def model_for(data, name_or_dir, task=None, **options):
     """Returns a model for the columns of a data set, weights taken from a name.
 
     Args:
         data: A dict of columns.
         name_or_dir: As `from_pretrained` takes it.
+        task: One of `own_data.TASKS`; None for what the columns say.
         **options: Keywords of the model.
 
     Raises:
         ValueError: No column tells the task.
     """
-    kind, head = head_for(data)
+    kind, head = head_for(data, task)
     return kind.from_pretrained(name_or_dir, **head, **options)
 
 
-def head_for(data):
+def head_for(data, task=None):
     """Returns the class of models for some columns, and its keywords.
 
     Raises:
@@ -143,18 +198,32 @@ def head_for(data):
             f"`data` must hold one of the columns {', '.join(MODELS)}. "
             f"Received: {', '.join(data)}."
         )
-    kind, column = _class_of(MODELS[column_name]), data[column_name]
+    kind, column = class_of(MODELS[column_name]), data[column_name]
     if column_name == "tags":
         return kind, {"num_labels": len(names_of_tags(column))}
     if column_name != "label":
         return kind, {}
-    if any(isinstance(value, float) for value in column):
-        return kind, {"num_labels": 1}
-    names = names_of(column) or range(max(column) + 1)
-    return kind, {"num_labels": len(names)}
+    return kind, _labels_for(column, task or own_data.guess_task(data))
 
 
-def _class_of(name):
+def _labels_for(column, task) -> dict[str, Any]:
+    """Returns the keywords of a model for a column of labels."""
+    if task == "regression":
+        return {"num_labels": 1}
+    names = names_of(column)
+    if names is None:
+        highest = max(
+            (n for v in column for n in own_data.labels_in(v)), default=-1
+        )
+        head: dict[str, Any] = {"num_labels": highest + 1}
+    else:
+        head = {"id2label": dict(enumerate(own_data.in_order(names)))}
+    if task == "several-labels":
+        head["problem_type"] = "multi_label_classification"
+    return head
+
+
+def class_of(name):
     """Returns a class of models by name; only now a backend is needed."""
     from bertbook.model import bert
 
@@ -163,16 +232,15 @@ def _class_of(name):
 
 def evaluate(options) -> None:
     """Prints the metrics of a model on a data set, as JSON."""
+    data = own_data.read_one(options)
     from bertbook.finetuning import finetune as finetuning
 
-    data = datasets.load_dataset(
-        options.dataset, options.split, options.data_dir
-    )
     settings = options.max_length, options.batch_size
-    if TRANSLATOR in _architectures_of(options.model):
+    if TRANSLATOR in architectures_of(options.model):
         metrics = _evaluate_translator(options.model, data, *settings)
     else:
-        model = _load_finetuned(options.model)
+        model = load_finetuned(options.model)
+        data = own_data.with_labels_for(data, model)
         metrics = finetuning.evaluate(model, data, *settings)
     print(json.dumps(metrics))
 
@@ -184,41 +252,43 @@ def _evaluate_translator(name_or_dir, data, max_length, batch_size):
     return translate.score(name_or_dir, data, max_length, batch_size=batch_size)
 
 
-def predict(options) -> None:
-    """Prints what a model reads out of texts, a line of JSON for each row."""
-    texts = texts_of("predict", options)
-    rows = [texts] if options.text else [text.split("\t") for text in texts]
-    model = _load_finetuned(options.model)
-    for prediction in predict_rows(model, rows, options.max_length):
-        print(json.dumps(prediction, ensure_ascii=False))
-
-
-def _load_finetuned(name_or_dir):
+def load_finetuned(name_or_dir):
     """Returns the model of a folder, of the class that its config names.
 
     Raises:
         ValueError: The folder holds no fine-tuned model.
     """
-    named = _architectures_of(name_or_dir)
+    named = architectures_of(name_or_dir)
     for name in MODELS.values():
         if name in named:
-            return _class_of(name).from_pretrained(name_or_dir)
+            return class_of(name).from_pretrained(name_or_dir)
     raise ValueError(
         f"`--model` must be a fine-tuned model, {', '.join(MODELS.values())}. "
         f"Received: {name_or_dir}, {', '.join(named)}."
     )
 
 
-def _architectures_of(name_or_dir) -> list[str]:
+def architectures_of(name_or_dir) -> list[str]:
     """Returns what the config of a folder says that it holds."""
     config = read_json(find_folder(name_or_dir) / "config.json")
     return config.get("architectures") or ["none"]
 
 
 def predict_rows(
-    model, rows: list[list[str]], max_length: int | None = None
+    model,
+    rows: list[list[str]],
+    max_length: int | None = None,
+    batch_size: int | None = None,
+    **options,
 ) -> list:
     """Returns what a model predicts for each row.
+
+    Args:
+        model: A fine-tuned model.
+        rows: The parts of each row, as many in all of them.
+        max_length: Tokens that texts are cut to; None cuts none.
+        batch_size: Rows computed at a time; None for what the method takes.
+        **options: More keywords of the method of the model.
 
     Raises:
         ValueError: A row has not the parts that the model reads.
@@ -233,14 +303,17 @@ def predict_rows(
                 f"Received: {len(row)} parts."
             )
     columns = [list(column) for column in zip(*rows, strict=True)]
+    options |= {"max_length": max_length}
+    if batch_size is not None:
+        options["batch_size"] = batch_size
     if model.architecture == "BertForQuestionAnswering":
-        return model.predict_answers(*columns, max_length=max_length)
+        return model.predict_answers(*columns, **options)
     if model.architecture == "BertForTokenClassification":
-        return model.predict_entities(*columns, max_length=max_length)
+        return model.predict_entities(*columns, **options)
     if model.architecture == "BertForMultipleChoice":
         choices = [row[1:] for row in rows]
-        return model.predict_choices(columns[0], choices, max_length=max_length)
-    return model.predict_texts(*columns, max_length=max_length)
+        return model.predict_choices(columns[0], choices, **options)
+    return model.predict_texts(*columns, **options)
 
 
 # The fewest and the most parts of a row, and what they are.

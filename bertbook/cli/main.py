@@ -1,101 +1,230 @@
-"""The commands of `python -m bertbook`."""
+"""The commands of `bertbook`, which is `python -m bertbook` too."""
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bertbook import locations, runtime
-from bertbook.cli import finetuning, translation
-from bertbook.files import check_folder, read_json
+from bertbook import runtime
+from bertbook.cli import convert, finetuning, info, predict, translation
+from bertbook.cli.parsing import DTYPE, Help, add_command
 from bertbook.pretraining import examples, masking
 
-READER_GONE = 141  # as a shell says it: 128, and 13 for SIGPIPE
+FAILED = 1  # what a user cannot mend by another command, such as full memory
+REFUSED = 2  # an error of the user, as argparse has it
+INTERRUPTED = 128 + signal.SIGINT  # as a shell says it
+READER_GONE = 128 + signal.SIGPIPE
+OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhausted")
+RESUMED = ("finetune", "pretrain", "train-translation")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns 0, or 2 after an error of the user.
+    """Runs one command; returns its exit status.
 
-    Returns `READER_GONE` where what reads the output has gone.
+    It is 0, or `REFUSED` after an error of the user, `FAILED` where memory is
+    full, `INTERRUPTED` after Ctrl-C, `READER_GONE` where what reads the output
+    has gone. An error is one line on standard error.
 
     Args:
-        arguments: The words after `python -m bertbook`.
+        arguments: The words after `bertbook`.
     """
-    options = _build_parser().parse_args(arguments)
+    is_open = _prepare_streams()
+    options = None
     try:
+        options = _build_parser().parse_args(arguments)
+        if not is_open and getattr(options, "prints", False):
+            raise OSError(
+                f"`{options.command}` prints its results. Received: a closed "
+                "standard output."
+            )
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # as by `| head`: nobody reads any more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return READER_GONE
+    except KeyboardInterrupt:
+        return _end_interrupted(options)
     except (ValueError, KeyError, OSError, ImportError) as error:
         text = error.args[0] if isinstance(error, KeyError) else error
-        print(f"bertbook: {text}", file=sys.stderr)
-        return 2
+        return _end_with(text, REFUSED)
+    except Exception as error:
+        if not _is_out_of_memory(error):
+            raise
+        return _end_with(
+            "not enough memory; a smaller `--batch-size` or `--max-length` "
+            "needs less.",
+            FAILED,
+        )
     return 0
+
+
+def _prepare_streams() -> bool:
+    """Makes the standard streams fit to print any file name.
+
+    A stream that is closed is replaced by one that goes nowhere: its number
+    would be given to the next file that is opened, and printed to.
+
+    Returns:
+        Whether standard output was open.
+    """
+    is_open = sys.stdout is not None
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
+        if number:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, nowhere)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            is_utf8 = stream.encoding.lower().replace("-", "") == "utf8"
+            errors = "surrogateescape" if is_utf8 else "backslashreplace"
+            stream.reconfigure(errors=errors)
+    return is_open
+
+
+def _end_interrupted(options) -> int:
+    """Says after Ctrl-C how to go on; returns the exit status."""
+    text = "interrupted"
+    if options is not None and options.command in RESUMED:
+        text += f"; the same command goes on in {options.out}"
+    return _end_with(text, INTERRUPTED)
+
+
+def _end_with(text, status: int) -> int:
+    """Prints one line on standard error; returns the exit status."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # a full disk: what is left cannot be written at the end
+        _discard_output()
+    line = " ".join(str(text).split())
+    print(f"bertbook: {line}", file=sys.stderr)
+    return status
+
+
+def _discard_output() -> None:
+    """Sends what is still to be written to standard output nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Returns whether Python's memory is full, or that of a backend."""
+    if isinstance(error, MemoryError):
+        return True
+    text = f"{type(error).__name__} {error}"
+    return any(word in text for word in OUT_OF_MEMORY)
 
 
 def _build_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
-    parser = argparse.ArgumentParser(prog="python -m bertbook")
-    commands = parser.add_subparsers(required=True, metavar="command")
-    info = commands.add_parser("info", help="print what runs here")
-    info.set_defaults(run=_print_info)
-    convert = commands.add_parser(
-        "convert",
-        help="write a model of any layout, its heads too, as Hugging Face's",
+    parser = argparse.ArgumentParser(
+        prog="bertbook",
+        description="Train, measure and use BERT. `bertbook COMMAND --help` "
+        "explains a command.",
+        formatter_class=Help,
     )
-    convert.add_argument("source", help=locations.FORMS)
-    convert.add_argument("--out", required=True, help="the folder to write")
-    convert.set_defaults(run=_convert_model)
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"bertbook {runtime.version()}",
+        help="print the version and exit",
+    )
+    commands = parser.add_subparsers(
+        required=True, metavar="command", dest="command"
+    )
+    info.add_commands(commands)
+    convert.add_commands(commands)
     _add_pretrain(commands)
     finetuning.add_commands(commands)
+    predict.add_commands(commands)
     translation.add_commands(commands)
     return parser
 
 
 def _add_pretrain(commands) -> None:
     """Adds the command that pre-trains a model."""
-    parser = commands.add_parser(
-        "pretrain", help="train a BERT on text files, or go on with it"
+    parser = add_command(
+        commands,
+        "pretrain",
+        "train a BERT on text files, or go on with it",
+        _pretrain_model,
     )
-    parser.set_defaults(run=_pretrain_model)
+    _add_model(parser)
+    _add_recipe(parser.add_argument)
+    _add_examples(parser.add_argument)
+
+
+def _add_model(parser) -> None:
+    """Adds what is trained, on which text, and where it goes."""
     add = parser.add_argument
-    add("--corpus", required=True, nargs="+", help="text files")
-    add("--out", required=True, help="the folder of the run")
+    add(
+        "--corpus",
+        required=True,
+        nargs="+",
+        help="text files, an empty line between documents",
+    )
+    add("--out", required=True, help="folder of the run")
     add("--size", default="tiny", help="a published size, or a config.json")
-    add("--start", help="a folder with weights to start from, instead of size")
+    add(
+        "--start",
+        help="folder with weights to start from, instead of a size; without "
+        "it weights are drawn",
+    )
+    vocabulary = parser.add_mutually_exclusive_group()
+    vocabulary.add_argument(
+        "--tokenizer", default="mini", help="name, or folder, of a vocabulary"
+    )
+    vocabulary.add_argument(
+        "--vocab-size",
+        type=int,
+        help="pieces of a vocabulary that is trained on the corpus; without "
+        "it that of --tokenizer is taken",
+    )
+
+
+def _add_recipe(add) -> None:
+    """Adds the numbers of a run, and how it is computed."""
     add("--steps", type=int, required=True, help="updates of the weights")
     add("--batch-size", type=int, default=64, help="rows an update")
-    add("--seed", type=int, default=0, help="seed of everything")
-    add("--checkpoint-steps", type=int, default=500)
-    add("--evaluation-steps", type=int, default=500)
-    add("--log-steps", type=int, default=50)
-    vocabulary = parser.add_mutually_exclusive_group()
-    vocabulary.add_argument("--tokenizer", default="mini", help="name, folder")
-    vocabulary.add_argument("--vocab-size", type=int, help="train one so large")
-    add("--max-length", type=int, default=128, help="tokens a row")
-    add("--learning-rate", type=float, default=1e-3, help="the peak")
+    add("--accumulation", type=int, default=1, help="parts of an update")
+    add("--learning-rate", type=float, default=1e-3, help="peak of the rate")
     add("--warmup", type=float, default=0.1, help="share of the steps")
+    add("--seed", type=int, default=0, help="seed of everything")
+    for name, steps, what in (
+        ("checkpoint", 500, "checkpoints"),
+        ("evaluation", 500, "evaluations on held-out documents"),
+        ("log", 50, "lines of the log"),
+    ):
+        text = f"steps between {what}"
+        add(f"--{name}-steps", type=int, default=steps, help=text)
+    add("--dtype", default="float32", help=DTYPE)
+    add("--workers", type=int, default=0, help="processes that make examples")
+    add("--data-parallel", action="store_true", help="use every device (JAX)")
+    add("--tensorboard", action="store_true", help="write its logs too")
+
+
+def _add_examples(add) -> None:
+    """Adds what the examples are."""
+    add("--max-length", type=int, default=128, help="tokens a row")
     add(
         "--mask-rate",
         type=float,
         default=masking.Masking.rate,
-        help="share of the tokens",
+        help="share of the tokens that are hidden",
     )
-    add("--mask-unit", choices=masking.UNITS, default="token")
+    add(
+        "--mask-unit",
+        choices=masking.UNITS,
+        default="token",
+        help="what is hidden as a whole",
+    )
     add("--no-next-sentence", action="store_true", help="single texts")
     add("--held-out", type=float, default=0.01, help="share of the documents")
-    add("--accumulation", type=int, default=1, help="parts of an update")
-    add(
-        "--dtype",
-        default="float32",
-        help="or mixed_bfloat16, mixed_float16; auto takes what is fast here",
-    )
-    add("--workers", type=int, default=0, help="processes that make examples")
-    add("--data-parallel", action="store_true", help="use every device (JAX)")
-    add("--tensorboard", action="store_true", help="write its logs too")
 
 
 def _pretrain_model(options) -> None:
@@ -149,94 +278,3 @@ def _vocabulary_of(options) -> str | int:
     if options.vocab_size is None:
         return options.tokenizer
     return options.vocab_size
-
-
-def _print_info(options) -> None:
-    """Prints versions, backend, device and what ships."""
-    for name, value in runtime.describe().items():
-        print(f"{name}: {value}")
-    print(f"shipped models: {', '.join(locations.shipped_models())}")
-
-
-def _convert_model(options) -> None:
-    """Reads a model of any layout and writes it in Hugging Face's.
-
-    Raises:
-        ValueError: The folder to write is the one that is read, or the model
-            lacks tensors, which would be drawn at random.
-    """
-    out = check_folder(options.out)
-    _check_is_another(options.source, out)
-    model = _load_whole(options.source)
-    print(model.load_report)
-    model.save_pretrained(out)
-    print(f"written: {out}")
-
-
-def _check_is_another(source, out) -> None:
-    """Refuses to write into the folder that a name stands for."""
-    if source.startswith("keras://"):
-        folder = Path(source.removeprefix("keras://"))
-    else:
-        folder = locations.find_folder(source)
-    if folder.exists() and folder.resolve() == out.resolve():
-        raise ValueError(
-            "`--out` must be another folder than that of the model. "
-            f"Received: {out}."
-        )
-
-
-def _load_whole(source):
-    """Returns a model of the class that its config or its tensors tell.
-
-    Raises:
-        ValueError: Tensors of that class are missing.
-    """
-    kind, keywords = _class_of(source)
-    model = kind.from_pretrained(source, **keywords)
-    if model.load_report.drawn:
-        raise ValueError(
-            f"{source} must hold every tensor of a `{kind.__name__}`. "
-            f"Missing: {', '.join(model.load_report.drawn)}."
-        )
-    return model
-
-
-def _class_of(source):
-    """Returns the class of a stored model, and the keywords that it needs."""
-    from bertbook.decoder.causal_lm import CausalLM
-    from bertbook.decoder.config import MODEL_TYPE
-    from bertbook.decoder.seq2seq import Seq2SeqTransformer
-    from bertbook.model import bert
-    from bertbook.model.encoder import BertEncoder
-    from bertbook.weights.formats import read_checkpoint
-
-    if not source.startswith("keras://"):
-        path = locations.find_folder(source) / "config.json"
-        model_type = read_json(path).get("model_type") if path.is_file() else ""
-        if model_type == "gpt2":
-            return CausalLM, {}
-        if model_type == MODEL_TYPE:
-            return Seq2SeqTransformer, {}
-    checkpoint = read_checkpoint(source)
-    named = checkpoint.config.extra.get("architectures") or ()
-    for name in named:
-        if name in (*CLASSES_BY_PARTS.values(), "BertForMultipleChoice"):
-            return getattr(bert, name), {}
-    parts = {name.split("/")[0] for name in checkpoint.arrays}
-    for held, name in CLASSES_BY_PARTS.items():
-        if set(held) <= parts and "BertModel" not in named:
-            return getattr(bert, name), {}
-    return BertEncoder, {"pooler": "pooler" in parts}
-
-
-# The parts by whose tensors a class is known where no config names it. Three
-# classes have a `classifier`; only one of them also reads the pooler and gives
-# any number of labels.
-CLASSES_BY_PARTS = {
-    ("classifier", "pooler"): "BertForSequenceClassification",
-    ("classifier",): "BertForTokenClassification",
-    ("span",): "BertForQuestionAnswering",
-    ("masked_lm", "next_sentence", "pooler"): "BertForPreTraining",
-    ("masked_lm",): "BertForMaskedLM",
-}

@@ -1,61 +1,123 @@
 """The commands `train-translation` and `translate`."""
 
-from bertbook.cli.texts import add_texts, texts_of
+import itertools
+
+from bertbook.cli.parsing import DTYPE, add_command, count
+from bertbook.cli.texts import (
+    add_texts,
+    answer,
+    check_source,
+    number_lines,
+    read_lines,
+)
 from bertbook.datasets import load as datasets
 
 
 def add_commands(commands) -> None:
     """Adds both commands to a parser."""
-    parser = commands.add_parser(
-        "train-translation", help="train a translator, or go on with it"
+    parser = add_command(
+        commands,
+        "train-translation",
+        "train a translator, or go on with it",
+        train_translation,
     )
-    parser.set_defaults(run=train_translation)
     add_training(parser.add_argument)
-    parser = commands.add_parser(
-        "translate", help="translate texts; a line for each"
+    parser = add_command(
+        commands, "translate", "translate texts; a line for each", translate
     )
-    parser.set_defaults(run=translate)
+    parser.set_defaults(prints=True)
     add = parser.add_argument
     add("--model", required=True, help="name, or folder of a finished run")
     add("--greedy", action="store_true", help="faster, a little worse")
-    add("--beam-width", type=int, default=4, help="how many texts are kept")
-    add("--max-length", type=int, help="most tokens of a translation")
-    add("--batch-size", type=int, default=32, help="texts at a time")
+    add("--beam-width", type=int, default=4, help="texts that are kept")
+    add(
+        "--max-length",
+        type=int,
+        help="most tokens of a translation; without it as many as the model "
+        "writes",
+    )
+    add("--batch-size", type=count, default=32, help="texts at a time")
     add_texts(
         parser,
         "texts, each as one sentence",
-        "a text file, a text a line; an empty line stays empty",
+        "text file, a text a line; an empty line stays empty",
     )
 
 
 def add_training(add) -> None:
     """Adds the options of a run, the data, the model, and the recipe."""
     add("dataset", help="translation, which ships, or spa_eng")
-    add("--out", required=True, help="the folder of the run")
-    add("--data-dir", help="a folder with the official files")
-    add("--limit", type=int, help="pairs to train on, the first ones")
+    add("--out", required=True, help="folder of the run")
+    add("--data-dir", help="folder with official files; without it the cache")
+    add(
+        "--limit",
+        type=int,
+        help="pairs to train on, the first ones; without it all",
+    )
+    _add_model(add)
+    _add_recipe(add)
+
+
+def _add_model(add) -> None:
+    """Adds the vocabularies and the sizes of the model."""
     add("--vocab-size", type=int, default=4_096, help="pieces of each side")
     add("--shared-vocabulary", action="store_true", help="one for both sides")
     add("--lowercase", action="store_true", help="drop capitals and accents")
-    add("--layers", type=int, default=3, help="that read, and that write")
-    add("--hidden-size", type=int, default=256, help="width")
+    add("--layers", type=int, default=3, help="layers that read, or write")
+    add("--hidden-size", type=int, default=256, help="width of a vector")
     add("--heads", type=int, default=4, help="heads of attention")
-    add("--intermediate-size", type=int, help="four times the width if none")
+    add(
+        "--intermediate-size",
+        type=int,
+        help="width of the feed-forward part; without it four times the width",
+    )
     add("--dropout", type=float, default=0.1, help="share of the values")
-    add("--max-length", type=int, default=96, help="tokens; longer: left out")
+    add(
+        "--max-length",
+        type=int,
+        default=96,
+        help="tokens of a text; pairs that are longer are left out",
+    )
+
+
+def _add_recipe(add) -> None:
+    """Adds the numbers of a run."""
     add("--steps", type=int, default=2_000, help="most updates of the weights")
-    add("--minutes", type=float, help="after which the run ends, if before")
+    add(
+        "--minutes",
+        type=float,
+        help="minutes after which a run ends; without it --steps alone decide",
+    )
     add("--batch-tokens", type=int, default=2_048, help="tokens of one side")
-    add("--learning-rate", type=float, default=1e-3, help="the peak")
+    add("--learning-rate", type=float, default=1e-3, help="peak of the rate")
     add("--warmup-steps", type=int, default=400, help="steps on the way up")
-    add("--label-smoothing", type=float, default=0.1)
-    add("--averaged", type=int, default=5, help="checkpoints, in the end")
-    add("--dtype", default="float32", help="or mixed_bfloat16, mixed_float16")
+    add(
+        "--label-smoothing",
+        type=float,
+        default=0.1,
+        help="share of the probability that goes to all other pieces",
+    )
+    add(
+        "--averaged",
+        type=int,
+        default=5,
+        help="last checkpoints whose weights are averaged in the end",
+    )
+    add("--dtype", default="float32", help=DTYPE)
     add("--seed", type=int, default=0, help="seed of everything")
-    add("--checkpoint-steps", type=int, default=200)
-    add("--evaluation-steps", type=int, default=500)
-    add("--log-steps", type=int, default=50)
-    add("--translated", type=int, default=0, help="pairs of dev, for BLEU")
+    for name, steps, what in (
+        ("checkpoint", 200, "checkpoints"),
+        ("evaluation", 500, "evaluations on dev"),
+        ("log", 50, "lines of the log"),
+    ):
+        text = f"steps between {what}"
+        add(f"--{name}-steps", type=int, default=steps, help=text)
+    add(
+        "--translated",
+        type=int,
+        default=0,
+        help="pairs of dev that are translated for BLEU at each evaluation",
+    )
 
 
 def train_translation(options) -> None:
@@ -125,18 +187,39 @@ def config_of(options):
 
 def translate(options) -> None:
     """Prints translations, a line for each text; an empty line stays empty."""
-    texts = texts_of("translate", options, keep_empty=True)
+    check_source("translate", options)
+    lines = options.text or read_lines(options.file or "-")
+    rows, has_text = number_lines(lines), False
+    waiting = []  # the rows before the first text, so that none is refused
+    for row in rows:
+        waiting.append(row)
+        if row is not None and row[1]:
+            has_text = True
+            break
+    if not has_text:
+        raise ValueError("The input must hold a text. Received: no line.")
+    from bertbook.decoder.seq2seq import Seq2SeqTransformer
     from bertbook.translation import translate as translation
 
+    model = Seq2SeqTransformer.from_pretrained(options.model)
     search = {"search": "beams", "beam_width": options.beam_width}
     if options.greedy:
         search = {"search": "greedy"}
-    translations = translation.translate(
-        options.model,
-        [text for text in texts if text],
-        options.max_length,
-        batch_size=options.batch_size,
-        **search,
-    )
-    waiting = iter(translations)
-    print("\n".join(next(waiting) if text else "" for text in texts))
+
+    def compute(texts: list[str]) -> list[str]:
+        kept = [text for text in texts if text]
+        if not kept:
+            return texts
+        translations = translation.translate(
+            model,
+            kept,
+            options.max_length,
+            batch_size=options.batch_size,
+            **search,
+        )
+        left = iter(translations)
+        return [next(left) if text else "" for text in texts]
+
+    rows = itertools.chain(waiting, rows)
+    for _, line in answer(rows, options.batch_size, compute):
+        print(line, flush=True)

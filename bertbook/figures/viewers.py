@@ -16,9 +16,11 @@ from importlib import resources
 import numpy as np
 
 from bertbook.figures.heatmaps import heat_map
-from bertbook.figures.style import COLORS
+from bertbook.figures.style import COLORS, printable
 
 MOST_TOKENS = 128  # of one text
+MOST_LETTERS = 64  # of a token, and of a title
+MOST_DRAWN = 32  # of a token in a picture, whose cells need room beside it
 MOST_WEIGHTS = 12 * 12 * 64 * 64  # as many keep a notebook below 1 MB
 MOST_LISTED = 4096  # more weights than this travel as bytes
 FINE_STEPS, COARSE_STEPS = 1000, 255  # 1.0 is divided into so many
@@ -127,6 +129,23 @@ def _check_tokens(tokens, name):
             f"Received: {len(tokens)}."
         )
     return tokens
+
+
+def _shown(tokens):
+    """Returns tokens as a page shows them: a long one is cut, with a mark."""
+    return [_cut(token, MOST_LETTERS) for token in tokens]
+
+
+def _drawn(tokens):
+    """Returns tokens as a picture shows them, cut like those of a page."""
+    return [
+        _cut(printable(_cut(token, MOST_DRAWN)), MOST_DRAWN) for token in tokens
+    ]
+
+
+def _cut(text, most):
+    """Returns a text of at most so many characters; the mark is the last."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _check_attentions(attentions, length):
@@ -351,9 +370,9 @@ class AttentionViewer(_View):
         packed = _pack_weights(self.attentions)
         return {
             "name": repr(self),
-            "title": self.title,
-            "left": self.tokens,
-            "right": self.tokens,
+            "title": _cut(self.title, MOST_LETTERS),
+            "left": _shown(self.tokens),
+            "right": _shown(self.tokens),
             "labels": {"left": "looks (query)", "right": "is seen (key)"},
             "verbs": {"left": "looks most at", "right": "is seen most by"},
             "hint": "Touch a token to see its weights. Tab and the arrow keys "
@@ -370,12 +389,13 @@ class AttentionViewer(_View):
     def picture(self):
         """The first view as a `Picture`."""
         name = f"Layer {self.layers[0]}, head 0"
+        title = _cut(self.title, MOST_LETTERS)
         return heat_map(
             self.attentions[0, 0],
             numbers=len(self.tokens) <= MOST_NUMBERED,
-            rows=self.tokens,
-            columns=self.tokens,
-            title=f"{self.title}: {name}" if self.title else name,
+            rows=_drawn(self.tokens),
+            columns=_drawn(self.tokens),
+            title=f"{title}: {name}" if title else name,
             x_label="is seen (key)",
             y_label="looks (query)",
         )
@@ -445,9 +465,9 @@ class SimilarityViewer(_View):
     def _data(self):
         return {
             "name": repr(self),
-            "title": self.title,
-            "left": self.tokens_a,
-            "right": self.tokens_b,
+            "title": _cut(self.title, MOST_LETTERS),
+            "left": _shown(self.tokens_a),
+            "right": _shown(self.tokens_b),
             "labels": {"left": "first text", "right": "second text"},
             "verbs": dict.fromkeys(("left", "right"), "is most similar to"),
             "hint": "Touch a token to see its cosine with every token of the "
@@ -464,9 +484,10 @@ class SimilarityViewer(_View):
         return heat_map(
             self.similarities,
             numbers=max(self.similarities.shape) <= MOST_NUMBERED,
-            rows=self.tokens_a,
-            columns=self.tokens_b,
-            title=self.title or "Cosine similarity of tokens",
+            rows=_drawn(self.tokens_a),
+            columns=_drawn(self.tokens_b),
+            title=_cut(self.title, MOST_LETTERS)
+            or "Cosine similarity of tokens",
             x_label="second text",
             y_label="first text",
             diverging=True,

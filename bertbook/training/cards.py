@@ -1,9 +1,25 @@
 """Model cards: the recipe and the scores of a model, in its README.md."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+# What Markdown may take as markup; not an underscore inside a word.
+SPECIAL = re.compile(r"([\\`*{}\[\]()<>#|~!&]|\b_|_\b)")
+
+
+def escape(text: str) -> str:
+    r"""Returns a name as Markdown shows it: no letter of it is taken as markup.
+
+    A line end, and whatever else has no form, becomes a space.
+
+    >>> print(escape("a_b*<b>.txt"))
+    a_b\*\<b\>.txt
+    """
+    line = "".join(c if c.isprintable() else " " for c in text)
+    return SPECIAL.sub(r"\\\1", line)
 
 
 def write_card(
@@ -17,7 +33,7 @@ def write_card(
         corpus: What a corpus records of itself.
     """
     config = record["config"]
-    files = ", ".join(name for name, _ in corpus["files"])
+    files = ", ".join(escape(name) for name, _ in corpus["files"])
     lines = [
         "# A BERT pre-trained with bertbook",
         "",
@@ -41,7 +57,7 @@ def write_card(
         "```",
         "",
     ]
-    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
+    _write(folder, lines)
 
 
 def write_task_card(
@@ -63,7 +79,7 @@ def write_task_card(
         f"{config['hidden_size']}, {config['num_attention_heads']} heads, "
         f"{config['vocab_size']:,} pieces. Evaluations:",
         "",
-        f"| {' | '.join(history)} |",
+        f"| {' | '.join(map(escape, history))} |",
         f"|{'---|' * len(history)}",
         *(f"| {' | '.join(map(str, row))} |" for row in rows),
         "",
@@ -74,7 +90,7 @@ def write_task_card(
         "```",
         "",
     ]
-    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
+    _write(folder, lines)
 
 
 def write_translation_card(
@@ -109,4 +125,10 @@ def write_translation_card(
         "```",
         "",
     ]
-    (folder / "README.md").write_text("\n".join(lines), encoding="utf-8")
+    _write(folder, lines)
+
+
+def _write(folder: Path, lines: list[str]) -> None:
+    """Writes the lines of a card."""
+    text = "\n".join(lines)
+    (folder / "README.md").write_text(text, encoding="utf-8")

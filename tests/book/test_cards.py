@@ -39,6 +39,47 @@ def test_a_card_is_what_its_facts_give(name):
     assert tool.write_card(*first, facts) == card
 
 
+def test_every_license_is_that_of_the_rule():
+    """ShareAlike text, or weights that learned from it, give CC BY-SA."""
+    for name in WRITERS:
+        card = (cards.MODELS / name / "README.md").read_text("utf-8")
+        sources = cards.SOURCES[name]
+        is_alike = any("BY-SA" in cards.CREDITS[s][0] for s in sources)
+        starts = set() if name == "en-es" else set(cards.SOURCES["mini"])
+        assert starts <= set(sources)  # the others started from `mini`
+        wanted = "CC BY-SA 4.0" if is_alike else "Apache 2.0"
+        assert cards.license_of(name) == wanted
+        last = " ".join(card.split("\n\n")[-1].split())
+        assert last.startswith(f"License: {wanted},")
+        assert card.count("License:") == 1
+        for source in sources:
+            assert source in last
+            assert cards.CREDITS[source][1] in last
+
+
+def test_the_pages_say_of_each_license_what_the_cards_say():
+    page = (cards.MODELS.parent / "README.md").read_text("utf-8")
+    assert cards.license_table() in page
+    readme = (book.ROOT / "README.md").read_text("utf-8")
+    (text,) = (p for p in readme.split("\n\n") if "[LICENSE](LICENSE)" in p)
+    alike, _, free = " ".join(text.split()).partition("CC BY-SA 4.0")
+    for name in WRITERS:
+        part = alike if cards.license_of(name) == "CC BY-SA 4.0" else free
+        assert f"`{name}`" in part
+        assert f"`models/{name}/" in page
+    for row in page.splitlines():
+        if row.startswith("| `models/mini") and "vocab.txt" not in row:
+            is_weights = "float16" in row
+            assert ("CC BY-SA 4.0" in row) == is_weights
+
+
+def test_the_license_of_the_project_names_both():
+    project = book.project()["project"]
+    names = {cards.license_of(name) for name in WRITERS}
+    spelled = {name.replace(" ", "-") for name in names}
+    assert set(project["license"].split(" AND ")) == spelled
+
+
 def test_the_facts_of_mini_are_those_of_its_log_and_its_corpus():
     training = cards.read_facts(cards.MODELS / "mini")["training"]
     log = read_log("mini")

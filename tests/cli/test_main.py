@@ -2,14 +2,20 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import safetensors.numpy
 
 import bertbook as bb
 from bertbook import locations
+from bertbook.__main__ import run
+from bertbook.cli import info
+from bertbook.cli import main as commands
 from bertbook.cli.main import main
 from tests.helpers.models import (
     largest_difference,
@@ -19,6 +25,27 @@ from tests.helpers.models import (
 from tests.reference import drawn
 
 CONFIG = drawn.CONFIGS["relu"]
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def bertbook(*words, **options):
+    """Runs a command in a process of its own; output as bytes."""
+    return subprocess.run(
+        [sys.executable, "-m", "bertbook", *words],
+        **({"capture_output": True} | options),
+        env=ENVIRONMENT,
+        timeout=120,
+    )
+
+
+def fail_with(monkeypatch, error):
+    """Lets the command `info` raise an error."""
+
+    def raise_error(options):
+        raise error
+
+    monkeypatch.setattr(info, "print_info", raise_error)
 
 
 def test_info_names_backend_device_and_what_ships(capsys):
@@ -28,10 +55,172 @@ def test_info_names_backend_device_and_what_ships(capsys):
         assert word in printed
 
 
+def test_info_gives_size_and_license_of_each_model_that_ships(capsys):
+    assert main(["info"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = (line for line in lines if line.startswith("  mini:"))
+    model = bb.BertForPreTraining.from_pretrained("mini")
+    assert f"{model.count_params():,} parameters" in line
+    assert "CC BY-SA 4.0" in line
+
+
+def test_info_prints_json_for_a_program(capsys):
+    assert main(["info", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["backend"] in ("tensorflow", "jax")
+    names = [model["name"] for model in facts["models"]]
+    assert "mini" in names
+    for model in facts["models"]:
+        assert 1e6 < model["parameters"] < 1e8
+        assert 1 < model["megabytes"] < 100
+        is_free = model["name"] == "en-es"  # of no ShareAlike text
+        wanted = "Apache 2.0" if is_free else "CC BY-SA 4.0"
+        assert model["license"] == wanted
+
+
 def test_the_module_runs():
-    command = [sys.executable, "-m", "bertbook", "--help"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "convert" in result.stdout
+    result = bertbook("--help")
+    assert result.returncode == 0
+    assert b"convert" in result.stdout
+
+
+def test_version_is_printed(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"bertbook {bb.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (ValueError("a\nb"), 2, "a b"),
+        (KeyError("`text` is missing"), 2, "`text` is missing"),
+        (PermissionError(13, "Permission denied", "x"), 2, "Permission denied"),
+        (OSError(28, "No space left on device"), 2, "No space left"),
+        (MemoryError(), 1, "not enough memory"),
+        (RuntimeError("RESOURCE_EXHAUSTED: OOM"), 1, "not enough memory"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_an_error_is_one_line_and_a_status(
+    error, status, text, monkeypatch, capsys
+):
+    fail_with(monkeypatch, error)
+    assert main(["info"]) == status
+    printed = capsys.readouterr().err
+    assert printed.startswith("bertbook: ")
+    assert text in printed
+    assert printed.count("\n") == 1
+
+
+def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
+    fail_with(monkeypatch, RuntimeError("a fault"))
+    with pytest.raises(RuntimeError, match="a fault"):
+        main(["info"])
+
+
+def test_an_interrupt_before_the_command_is_one_line(monkeypatch, capsys):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "_build_parser", interrupt)
+    monkeypatch.setattr(sys, "argv", ["bertbook", "info"])
+    monkeypatch.setattr(signal, "signal", lambda *words: None)
+    assert run() == 130
+    assert capsys.readouterr().err == "bertbook: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["finetune", "opinions", "--epochs", "90", "--checkpoint-steps", "2"],
+        pytest.param(
+            [
+                "pretrain",
+                "--steps",
+                "9000",
+                "--checkpoint-steps",
+                "2",
+                "--corpus",
+            ],
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["finetune", "pretrain"],
+)
+def test_ctrl_c_is_one_line_that_says_how_to_go_on(words, tmp_path):
+    out = tmp_path / "run"
+    if words[-1] == "--corpus":
+        corpus = tmp_path / "corpus.txt"
+        text = "\n\n".join(
+            f"A cat number {n} sat. It was warm." for n in range(99)
+        )
+        corpus.write_text(text)
+        words = [*words, str(corpus), "--held-out", "0", "--max-length", "32"]
+    command = [sys.executable, "-m", "bertbook", *words, "--out", str(out)]
+    program = subprocess.Popen(
+        [*command, "--batch-size", "4"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+    )
+    end = time.monotonic() + 100
+    while not list(out.glob("checkpoints/*")) and time.monotonic() < end:
+        assert program.poll() is None, program.communicate()
+        time.sleep(0.05)
+    program.send_signal(signal.SIGINT)
+    printed, errors = program.communicate(timeout=60)
+    assert program.returncode == 130
+    lines = errors.decode().splitlines()
+    assert lines == [
+        f"bertbook: interrupted; the same command goes on in {out}"
+    ]
+    assert b"\r" not in printed
+    assert b"\x1b" not in printed
+
+
+def test_a_file_name_that_is_no_utf_8_is_written_and_printed(tmp_path):
+    source = write_hugging_face(tmp_path / "a", CONFIG, "")
+    out = os.fsencode(tmp_path) + b"/o\xff"
+    result = bertbook("convert", str(source), "--out", out)
+    assert result.returncode == 0, result.stderr
+    assert b"written: " + out in result.stdout
+    assert b"model.safetensors" in os.listdir(out)
+
+
+def test_a_bad_file_name_that_is_no_utf_8_is_named():
+    result = bertbook("predict", "--model", b"no\xff", "a")
+    assert result.returncode == 2
+    assert result.stderr.count(b"\n") == 1
+
+
+def close(*numbers):
+    """Returns what closes standard streams before a program starts."""
+    return lambda: [os.close(number) for number in numbers]
+
+
+def test_closed_streams_are_no_traceback():
+    words = ["convert", "nowhere", "--out", "x"]
+    for number in (0, 1, 2):
+        result = bertbook(*words, preexec_fn=close(number))
+        assert result.returncode == 2
+        assert b"Traceback" not in result.stderr
+    assert bertbook(*words, preexec_fn=close(0, 1, 2)).returncode == 2
+
+
+def test_info_into_a_closed_or_full_output_is_refused():
+    result = bertbook("info", preexec_fn=close(1))
+    assert result.returncode == 2
+    assert b"closed standard output" in result.stderr
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    with open("/dev/full", "wb") as full:
+        result = bertbook(
+            "info", capture_output=False, stdout=full, stderr=subprocess.PIPE
+        )
+    assert result.returncode == 2
+    assert b"No space left" in result.stderr
+    assert result.stderr.count(b"\n") == 1
 
 
 def test_convert_writes_the_same_model(tmp_path, capsys):

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import tracemalloc
 from html.parser import HTMLParser
 
 import numpy as np
@@ -490,3 +491,32 @@ def test_texts_that_are_none_are_refused(encoder):
         AttentionViewer.from_text(encoder, ["red"])
     with pytest.raises(ValueError, match="`text_b` must be a string"):
         SimilarityViewer.from_texts(encoder, "red", None)
+
+
+LONG = ["a" * 1_000_000, "文" * 500, "x" * 64]
+
+
+def test_a_long_token_and_title_are_cut_with_a_mark_on_a_page():
+    title = "t" * 1_000_000
+    for view in (
+        AttentionViewer(LONG, np.full((1, 1, 3, 3), 1 / 3), title),
+        SimilarityViewer(LONG, np.eye(3), LONG, np.eye(3), title),
+    ):
+        tracemalloc.start()
+        page = view.to_html()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 50e6
+        assert len(page) < 200_000
+        data = view._data()
+        assert data["left"] == ["a" * 63 + "…", "文" * 63 + "…", "x" * 64]
+        assert data["title"] == "t" * 63 + "…"
+        assert len(view.picture.alt) < 1_000
+
+
+def test_a_token_that_a_picture_has_no_room_for_is_cut_there():
+    tokens = ["W" * 64] * 3
+    view = SimilarityViewer(tokens, np.eye(3), tokens, np.eye(3))
+    assert view._data()["left"] == tokens
+    assert "W" * 31 + "…" in view.picture.alt
+    assert view.png

@@ -11,6 +11,43 @@ from pathlib import Path
 MODELS = Path(__file__).resolve().parents[2] / "data" / "models"
 VERBATIM = ("#", "-", "|")  # headings, samples and tables keep their lines
 
+# What the models that ship were trained on: its license, and whom to credit.
+CREDITS = {
+    "OpenStax textbooks": ("CC BY 4.0", "OpenStax, Rice University"),
+    "speeches of American presidents": ("public domain", "no author to name"),
+    "British novels of the ELTeC collection": (
+        "texts out of copyright in the United States",
+        "ELTeC, COST Action Distant Reading",
+    ),
+    "SQuAD 1.1": (
+        "CC BY-SA 4.0",
+        "Rajpurkar et al. (2016); the authors of Wikipedia",
+    ),
+    "Tatoeba pairs": (
+        "CC BY 2.0",
+        "tatoeba.org and www.manythings.org/anki",
+    ),
+    "vectors of all-MiniLM-L6-v2": (
+        "Apache 2.0",
+        "the authors of sentence-transformers",
+    ),
+}
+BOOKS = tuple(CREDITS)[:3]
+CORPUS = (*BOOKS, "SQuAD 1.1")
+SOURCES = {
+    "en-es": ("Tatoeba pairs",),
+    "mini": CORPUS,
+    "mini-qnli": CORPUS,
+    "mini-sentences": (
+        *CORPUS,
+        "Tatoeba pairs",
+        "vectors of all-MiniLM-L6-v2",
+    ),
+    "mini-squad": CORPUS,
+}
+SHARE_ALIKE = "CC BY-SA 4.0"
+OF_CODE = "Apache 2.0"
+
 
 def keep(folder: Path, facts: dict, card: str) -> None:
     """Writes `scores.json` and `README.md` into the folder of a model."""
@@ -23,6 +60,53 @@ def keep(folder: Path, facts: dict, card: str) -> None:
 def read_facts(folder: Path) -> dict:
     """Returns the facts beside a card."""
     return json.loads((folder / "scores.json").read_text("utf-8"))
+
+
+def license_of(name: str) -> str:
+    """Returns the license of the weights of a model.
+
+    The rule: weights trained on ShareAlike text, or from such weights, are
+    under its license; all others are under the license of the code.
+    """
+    licenses = {CREDITS[source][0] for source in SOURCES[name]}
+    return SHARE_ALIKE if SHARE_ALIKE in licenses else OF_CODE
+
+
+def license_paragraph(name: str) -> str:
+    """Returns the last paragraph of a card: the license, and all credits."""
+    credits = "; ".join(
+        f"{source} ({', '.join(CREDITS[source])})" for source in SOURCES[name]
+    )
+    why = (
+        "that of a part of the text it was trained on"
+        if license_of(name) == SHARE_ALIKE
+        else "as the code; none of the text it was trained on asks for more "
+        "than its credit"
+    )
+    return f"License: {license_of(name)}, {why}. Trained on: {credits}."
+
+
+def license_table() -> str:
+    """Returns the table of `data/README.md`: a row for each model."""
+    rows = [
+        f"| `{name}` | {', '.join(SOURCES[name])} | {license_of(name)} |"
+        for name in SOURCES
+    ]
+    credits = [
+        f"| {source} | {license_} | {credit} |"
+        for source, (license_, credit) in CREDITS.items()
+    ]
+    return "\n".join(
+        [
+            "| model | trained on | license of the weights |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "| source | its license | credit |",
+            "|---|---|---|",
+            *credits,
+        ]
+    )
 
 
 def join(paragraphs: list[str]) -> str:

@@ -231,7 +231,7 @@ def write_card(folder, facts):
         + ".",
         "Do not let it decide about people. It is made for learning how such "
         "models work and as a start for small tasks.",
-        "License: Apache 2.0.",
+        cards.license_paragraph(folder.name),
     ]
     return cards.join(paragraphs)
 

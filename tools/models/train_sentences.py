@@ -220,7 +220,7 @@ def write_card(facts):
         "## Limits",
         "It reads up to 64 tokens well, in English. The limits of `mini` and "
         "of the teacher are its limits, too.",
-        "License: Apache 2.0.",
+        cards.license_paragraph("mini-sentences"),
     ]
     return cards.join(paragraphs)
 

@@ -225,7 +225,7 @@ def write_card(name, facts):
         "(percent).",
         "## Limits",
         f"{plan.limits} The limits of `mini` are its limits, too.",
-        "License: CC BY-SA 4.0, that of the data it was trained on.",
+        cards.license_paragraph(name),
     ]
     return cards.join(paragraphs)
 

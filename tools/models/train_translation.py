@@ -145,7 +145,7 @@ def write_card(facts):
         "fluently; it does not say so. Many of its sentences speak of one "
         "Tom. What people took for granted who wrote the sentences, such as "
         "who is a nurse and who a doctor, it took over.",
-        "License: Apache 2.0.",
+        cards.license_paragraph("en-es"),
     ]
     return cards.join(paragraphs)
 

@@ -1,0 +1,324 @@
+"""Data of your own on the command line: columns, parts, the task, its labels.
+
+`load_dataset` reads the files. Here is what a command must know besides: which
+rows are held out, which task the columns tell, and what its labels are called.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bertbook.datasets.catalog import SETS
+from bertbook.datasets.load import load_dataset
+from bertbook.tasks.labels import names_of
+
+# The task of a data set, and the columns that it needs.
+TASKS = {
+    "classification": ("text", "label"),
+    "regression": ("text", "label"),
+    "several-labels": ("text", "label"),
+    "questions": ("question", "context", "answers"),
+    "tags": ("tokens", "tags"),
+    "choices": ("text", "choices", "label"),
+}
+TASK_HELP = (
+    "what is learned; without it the columns tell: tags, choices, answers, "
+    "labels in lists (several-labels), numbers with a decimal point "
+    "(regression), else classification. A field of several labels separates "
+    "them by |, ; or a comma"
+)
+COLUMNS = {
+    "text": "text to read",
+    "text-pair": "second text",
+    "label": "class, number, or list of classes",
+    "weight": "weight of the row in training, a number >= 0",
+    "tokens": "words of a sentence",
+    "tags": "tags of the words, BIO",
+    "id": "name of the row",
+    "question": "question",
+    "context": "passage that holds the answer",
+    "answers": "answers, in the form of SQuAD",
+    "choices": "texts of which one is right",
+}
+SEPARATORS = "|;,"
+MOST_NUMBERS = 100  # different integers that are taken for names of classes
+MOST_SHOWN = 10  # labels
+
+
+def add_columns(parser: Any, names: Any = tuple(COLUMNS)) -> None:
+    """Adds an option for each column to the parser of a command."""
+    group = parser.add_argument_group("columns of your own file")
+    for name in names:
+        group.add_argument(
+            f"--{name}-column",
+            metavar="NAME",
+            help=f"column of the {COLUMNS[name]}; without it "
+            f"{name.replace('-', '_')}",
+        )
+
+
+def add_held_out(parser: Any) -> None:
+    """Adds what chooses the held-out part of a file, as `finetune` did."""
+    parser.add_argument(
+        "--dev",
+        help="share that was held out of the file, to take that part alone, "
+        "with the --seed of the run; without it all rows",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed that drew the held-out part"
+    )
+
+
+def named_columns(options: Any) -> dict[str, str]:
+    """Returns the columns that a command names, as `load_dataset` takes them.
+
+    >>> import argparse
+    >>> named_columns(argparse.Namespace(text_column="body", id_column=None))
+    {'text_column': 'body'}
+    """
+    return {
+        name: value
+        for name, value in vars(options).items()
+        if name.endswith("_column") and value is not None
+    }
+
+
+def read_parts(options: Any) -> tuple[dict, dict | None]:
+    """Returns what `finetune` trains on, and what it chooses by, if anything.
+
+    Raises:
+        ValueError: `--dev` fits neither the set nor a file.
+    """
+    columns: dict[str, Any] = named_columns(options)
+    name, data_dir = options.dataset, options.data_dir
+    share = _share(options.dev)
+    has_parts = name in SETS or Path(name).expanduser().is_dir()
+    if share is not None and has_parts:
+        raise ValueError(
+            "`--dev` must be a file where the data have a dev part of their "
+            f"own, as {name} has. Received: {options.dev}."
+        )
+    if share is not None:
+        held_out = columns | {"dev": share, "seed": options.seed}
+        train = load(name, "train", data_dir, **held_out)
+        return train, load(name, "dev", data_dir, **held_out)
+    train = load(name, "train" if has_parts else None, data_dir, **columns)
+    if options.dev is not None:
+        return train, load(options.dev, **columns)
+    if has_parts:
+        return train, load(name, "dev", data_dir, **columns)
+    return train, None
+
+
+def read_one(options: Any) -> dict:
+    """Returns the rows that `evaluate` measures on.
+
+    Raises:
+        ValueError: `--dev` is no share.
+    """
+    columns: dict[str, Any] = named_columns(options)
+    name, split = options.dataset, options.split
+    if options.dev is not None:
+        share = _share(options.dev)
+        if share is None or name in SETS:
+            raise ValueError(
+                "`--dev` of `evaluate` must be the share of a file that was "
+                f"held out, such as 0.1. Received: {options.dev}."
+            )
+        columns |= {"dev": share, "seed": options.seed}
+        split = split or "dev"
+    elif split is None and Path(name).is_dir():
+        split = "dev"
+    return load(name, split, options.data_dir, **columns)
+
+
+def load(
+    name: str,
+    split: str | None = None,
+    data_dir: str | None = None,
+    **options: Any,
+) -> dict:
+    """Returns what `load_dataset` reads, all rows of a file without a split."""
+    if split is not None:
+        options["split"] = split
+    return load_dataset(name, data_dir=data_dir, **options)
+
+
+def _share(word: str | None) -> float | None:
+    """Returns a share of the rows; None where the word names a file."""
+    if word is None or Path(word).expanduser().exists():
+        return None
+    try:
+        share = float(word)
+    except ValueError:
+        return None
+    if not 0 < share < 1:
+        raise ValueError(
+            "`--dev` must be a share above 0 and below 1, or a file. "
+            f"Received: {word}."
+        )
+    return share
+
+
+def guess_task(data: dict) -> str:
+    """Returns the task that the columns of a data set tell.
+
+    Raises:
+        ValueError: They tell none, or leave the choice open.
+
+    >>> guess_task({"text": ["a", "b"], "label": ["bad", "good"]})
+    'classification'
+    >>> guess_task({"text": ["a", "b"], "label": [0.5, 2.0]})
+    'regression'
+    """
+    for name, task in (
+        ("tags", "tags"),
+        ("choices", "choices"),
+        ("answers", "questions"),
+    ):
+        if name in data:
+            return task
+    if "label" not in data:
+        raise ValueError(
+            "`data` must hold one of the columns tags, choices, answers, "
+            "label; `--label-column` and its like name a column of yours. "
+            f"Received: {', '.join(data)}."
+        )
+    labels = data["label"]
+    if any(isinstance(label, list | tuple | set) for label in labels):
+        return "several-labels"
+    if any(isinstance(label, float) for label in labels):
+        return "regression"
+    different = len({*labels})
+    if names_of(labels) is None and different > MOST_NUMBERS:
+        raise ValueError(
+            "`--task` must say what the numbers of the label column are, "
+            "classification or regression. Received: no task, and "
+            f"{different:,} different numbers."
+        )
+    return "classification"
+
+
+def check_task(data: dict, task: str) -> None:
+    """Refuses a task whose columns are not there.
+
+    Raises:
+        ValueError: A column is missing; the option that names it is given.
+    """
+    missing = [name for name in TASKS[task] if name not in data]
+    if missing:
+        wanted = ", ".join(f"--{name}-column" for name in missing)
+        raise ValueError(
+            f"`--task {task}` needs the columns {', '.join(TASKS[task])}; "
+            f"{wanted} can name them. Received: {', '.join(data)}."
+        )
+
+
+def with_labels_of(data: dict, task: str) -> dict:
+    """Returns columns whose labels are what a task learns.
+
+    Classes become names, so that a saved model knows them: stars from 1 to 5
+    are called "1" to "5". A regression gets floats.
+
+    Raises:
+        ValueError: A label of a regression is no number; its row is named.
+
+    >>> with_labels_of({"label": [5, 1, True]}, "classification")
+    {'label': ['5', '1', 'true']}
+    >>> with_labels_of({"label": ["a|b", "b"]}, "several-labels")
+    {'label': [['a', 'b'], ['b']]}
+    """
+    if "label" not in data or task not in list(TASKS)[:3]:
+        return data
+    labels = data["label"]
+    if task == "regression":
+        labels = [_number(label, row) for row, label in enumerate(labels)]
+    elif task == "several-labels":
+        labels = [[*map(_name, several)] for several in _split(labels)]
+    else:
+        labels = [_name(label) for label in labels]
+    return {**data, "label": labels}
+
+
+def with_labels_for(data: dict, model: Any) -> dict:
+    """Returns columns whose labels are called as a model calls them."""
+    names = getattr(model.config, "id2label", None)
+    problem = getattr(model, "problem_type", None)
+    if "label" not in data or problem is None:
+        return data
+    if problem == "regression":
+        return with_labels_of(data, "regression")
+    if names is None:
+        return data
+    several = problem == "multi_label_classification"
+    task = "several-labels" if several else "classification"
+    named = with_labels_of(data, task)
+    used = {name for label in named["label"] for name in labels_in(label)}
+    return named if used <= {*names.values()} else data
+
+
+def labels_in(value: Any) -> list:
+    """Returns the labels of one row as a list."""
+    return [*value] if isinstance(value, list | tuple | set) else [value]
+
+
+def in_order(names: list[str]) -> list[str]:
+    """Returns names in the order of their numbers, or else of their letters.
+
+    >>> in_order(["10", "9", "1"]), in_order(["good", "bad"])
+    (['1', '9', '10'], ['bad', 'good'])
+    """
+    try:
+        return sorted(names, key=lambda name: (int(name), name))
+    except ValueError:
+        return sorted(names)
+
+
+def say_task(data: dict, dev: dict | None, task: str) -> None:
+    """Prints what is learned from how many rows, and which labels there are."""
+    rows = len(next(iter(data.values())))
+    text = f"task: {task}, {rows:,} rows"
+    if task in ("classification", "several-labels"):
+        names = {n for label in data["label"] for n in labels_in(label)}
+        shown = ", ".join(in_order([*names])[:MOST_SHOWN])
+        more = ", ..." if len(names) > MOST_SHOWN else ""
+        text += f", {len(names)} labels: {shown}{more}"
+    print(text)
+    if dev is None:
+        print("no dev part, so the last weights stay; `--dev 0.1` makes one")
+    else:
+        print(f"dev: {len(next(iter(dev.values()))):,} rows")
+
+
+def _name(label: Any) -> str:
+    """Returns what a class is called."""
+    if isinstance(label, bool):
+        return json.dumps(label)
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return str(label)
+
+
+def _number(label: Any, row: int) -> float:
+    """Returns a label of a regression."""
+    try:
+        return float(label)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`label[{row}]` must be a number for `--task regression`. "
+            f"Received: {label!r}."
+        ) from None
+
+
+def _split(labels: list) -> list[list]:
+    """Returns each field of several labels as a list."""
+    fields = [label for label in labels if isinstance(label, str)]
+    separator = next(
+        (mark for mark in SEPARATORS if any(mark in f for f in fields)), "|"
+    )
+    return [
+        [part.strip() for part in label.split(separator) if part.strip()]
+        if isinstance(label, str)
+        else labels_in(label)
+        for label in labels
+    ]

@@ -1,0 +1,333 @@
+"""The command `predict`: a line of output for each row, as the rows come."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bertbook.cli import finetuning, own_data
+from bertbook.cli.parsing import add_command, count
+from bertbook.cli.texts import (
+    add_texts,
+    answer,
+    check_source,
+    number_lines,
+    read_lines,
+)
+
+FORMATS = ("json", "tsv")
+CLASSES = "BertForSequenceClassification"
+# The columns of a table that each model reads, in the order of a row's parts.
+READ = {
+    CLASSES: ("text", "text_pair"),
+    "BertForTokenClassification": ("text",),
+    "BertForQuestionAnswering": ("question", "context"),
+    "BertForMultipleChoice": ("text", "choices"),
+}
+TABLE_COLUMNS = ("text", "text-pair", "question", "context", "choices", "id")
+
+
+def add_commands(commands) -> None:
+    """Adds the command to a parser."""
+    parser = add_command(
+        commands,
+        "predict",
+        "let a fine-tuned model read texts; a line of output for each",
+        predict,
+    )
+    parser.set_defaults(prints=True)
+    add = parser.add_argument
+    add("--model", required=True, help="folder that `finetune` wrote")
+    add(
+        "--max-length",
+        type=count,
+        help="tokens that texts are cut to; without it none is cut",
+    )
+    add("--batch-size", type=count, default=32, help="rows at a time")
+    add(
+        "--all-scores",
+        action="store_true",
+        help="print the probability of every class too, as scores",
+    )
+    add(
+        "--format",
+        choices=FORMATS,
+        default="json",
+        help="form of a line: JSON, or label and scores between tabs",
+    )
+    add_texts(
+        parser,
+        "one text; or the parts of one row: text and second text, question "
+        "and context, text and choices. With --text-column or its like, a "
+        "table: a file with those columns",
+        "text file, a row a line, its parts between tabs, empty lines left "
+        "out; with --text-column or its like a table",
+    )
+    own_data.add_columns(parser, TABLE_COLUMNS)
+
+
+def predict(options) -> None:
+    """Prints what a model reads out of each row, while rows come in."""
+    columns = own_data.named_columns(options)
+    if columns and not options.file and len(options.text) == 1:
+        options.file, options.text = options.text[0], []
+    check_source("predict", options)
+    rows = _read_rows(options, columns)
+    first = next(rows, None)
+    while first is None:
+        try:
+            first = next(rows)
+        except StopIteration:
+            raise ValueError(
+                "The input must hold a text. Received: no line."
+            ) from None
+    model = finetuning.load_finetuned(options.model)
+    writer = Writer(model, options)
+    fitting = parts_of(_again(first, rows), model.architecture, bool(columns))
+
+    def compute(found: list[Any]) -> list[Any]:
+        return finetuning.predict_rows(
+            model,
+            [parts for _, parts in found],
+            options.max_length,
+            _rows_at_a_time(model, options.batch_size),
+            **writer.wanted,
+        )
+
+    answers = answer(fitting, options.batch_size, compute)
+    for number, ((name, _), prediction) in enumerate(answers, 1):
+        writer.write(name, prediction)
+        writer.show(number)
+    writer.end()
+
+
+def _again(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    """Yields a row that was looked at, then the rest."""
+    yield first
+    yield from rest
+
+
+def _rows_at_a_time(model: Any, batch_size: int) -> int:
+    """Returns a batch size; of choices each row is several texts."""
+    if model.architecture == "BertForMultipleChoice":
+        return max(1, batch_size // 4)
+    return batch_size
+
+
+def _read_rows(options: Any, columns: dict[str, str]) -> Iterator[Any]:
+    """Yields numbered rows: the parts of a line, or the columns of a table."""
+    if columns:
+        if options.file in (None, "-"):
+            yield from _read_table(read_lines("-"), columns)
+        else:
+            yield from _load_table(options.file, columns)
+    elif options.text:
+        yield 1, options.text
+    else:
+        for row in number_lines(read_lines(options.file or "-")):
+            if row is None:
+                yield None
+            elif row[1]:
+                yield row[0], row[1].split("\t")
+
+
+def _load_table(path: str, columns: dict[str, str]) -> Iterator[Any]:
+    """Yields the rows of a file with columns, as dicts; labels are not read."""
+    learned = "answers" if "question_column" in columns else "label"
+    data = own_data.load(path, **{f"{learned}_column": ""}, **columns)
+    for number, values in enumerate(zip(*data.values(), strict=True), 1):
+        yield number, dict(zip(data, values, strict=True))
+
+
+def _read_table(
+    lines: Iterable[str | None], columns: dict[str, str]
+) -> Iterator[Any]:
+    """Yields the rows of a table that comes in by lines, as dicts.
+
+    Lines of JSON begin with a brace. Else the first line names the columns,
+    and tabs or commas separate them; a row is one line.
+    """
+    names: list[str] | None = None
+    wanted = {c: name.removesuffix("_column") for name, c in columns.items()}
+    for row in number_lines(lines):
+        if row is None or not row[1]:
+            if row is None:
+                yield None
+            continue
+        number, line = row
+        if line.startswith("{"):
+            values = _json_row(line, number)
+        elif names is None:
+            delimiter = "\t" if "\t" in line else ","
+            names = _fields(line, delimiter, number)
+            continue
+        else:
+            fields = _fields(line, delimiter, number)
+            if len(fields) != len(names):
+                raise ValueError(
+                    f"Line {number} must hold {len(names)} fields, as the "
+                    f"first line. Received: {len(fields)}."
+                )
+            values = dict(zip(names, fields, strict=True))
+        yield (
+            number,
+            {
+                ours: _column(values, theirs, number)
+                for theirs, ours in wanted.items()
+            },
+        )
+
+
+def _fields(line: str, delimiter: str, number: int) -> list[str]:
+    """Returns the fields of a line of a table."""
+    if delimiter == "\t":
+        return line.split("\t")
+    try:
+        return next(csv.reader(io.StringIO(line, newline=""), strict=True))
+    except csv.Error as error:
+        raise ValueError(
+            f"Line {number} must be a whole row; a field with line breaks "
+            f"needs `--file`. Received: {error}."
+        ) from error
+
+
+def _json_row(line: str, number: int) -> dict:
+    """Returns the values of a line of JSON."""
+    try:
+        return dict(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"Line {number} must be a JSON object. Received: {error}."
+        ) from error
+
+
+def _column(values: dict, name: str, number: int) -> Any:
+    """Returns the value of a column."""
+    if name not in values:
+        raise ValueError(
+            f"Line {number} must hold the column {name!r}. Received: "
+            f"{', '.join(map(repr, values))}."
+        )
+    return values[name]
+
+
+def parts_of(
+    rows: Iterable[Any], architecture: str, is_table: bool
+) -> Iterator[Any]:
+    """Yields numbered rows as a name, if any, and the parts that a model reads.
+
+    Raises:
+        ValueError: A row has other parts than the model reads, or than the
+            first row; its line is named.
+    """
+    fewest, most, description = finetuning.PARTS[architecture]
+    width = None
+    for row in rows:
+        if row is None:
+            yield None
+            continue
+        number, parts = row
+        name = parts.get("id") if is_table else None
+        if is_table:
+            parts = _parts_of_table(parts, architecture)
+        width = len(parts) if width is None else width
+        if not fewest <= len(parts) <= most or len(parts) != width:
+            raise ValueError(
+                f"Line {number} must hold {description}, separated by tabs, "
+                f"as many as the other lines. Received: {len(parts)} parts."
+            )
+        yield number, (name, parts)
+
+
+def _parts_of_table(values: dict, architecture: str) -> list:
+    """Returns the parts of a row of a table."""
+    parts: list[Any] = []
+    for name in READ[architecture]:
+        value = values.get(name)
+        if isinstance(value, list | tuple):
+            parts += value
+        elif value is not None:
+            parts.append(value)
+    return parts
+
+
+class Writer:
+    """Writes predictions to standard output, and how many, to a terminal.
+
+    Args:
+        model: The model.
+        options: What the command was given.
+
+    Raises:
+        ValueError: The model does not give what is asked for.
+    """
+
+    def __init__(self, model: Any, options: Any):
+        self.architecture = model.architecture
+        self.format = options.format
+        self.wanted: dict[str, Any] = {}
+        for name, is_asked in (
+            ("--all-scores", options.all_scores),
+            ("--format tsv", options.format == "tsv"),
+        ):
+            if is_asked and self.architecture != CLASSES:
+                raise ValueError(
+                    f"`{name}` is for a model that puts texts into classes. "
+                    f"Received: {self.architecture}."
+                )
+        if options.all_scores:
+            self.wanted["all_scores"] = True
+        encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+        self.is_ascii = encoding.replace("-", "") != "utf8"
+        self.shows = _is_terminal(sys.stderr) and not _is_terminal(sys.stdout)
+        self.has_head = self.has_shown = False
+
+    def write(self, name: Any, prediction: Any) -> None:
+        """Writes a line; the name of the row comes first, if it has one."""
+        if self.format == "tsv":
+            self._write_fields(name, prediction)
+            return
+        if name is not None and isinstance(prediction, dict):
+            prediction = {"id": name, **prediction}
+        elif name is not None:
+            prediction = {"id": name, "entities": prediction}
+        text = json.dumps(prediction, ensure_ascii=self.is_ascii)
+        print(text, flush=True)
+
+    def _write_fields(self, name: Any, prediction: dict) -> None:
+        """Writes what a line of JSON holds, between tabs, under a head."""
+        row = {} if name is None else {"id": name}
+        for key, value in prediction.items():
+            if key == "scores":
+                row |= {
+                    f"score {label}": score for label, score in value.items()
+                }
+            else:
+                row[key] = "|".join(value) if isinstance(value, list) else value
+        if not self.has_head:
+            print(*map(_plain, row), sep="\t")
+            self.has_head = True
+        print(*map(_plain, row.values()), sep="\t", flush=True)
+
+    def show(self, count: int) -> None:
+        """Shows on a terminal how many rows are done, every hundredth."""
+        if self.shows and count % 100 == 0:
+            print(f"\r{count:,} rows", end="", file=sys.stderr, flush=True)
+            self.has_shown = True
+
+    def end(self) -> None:
+        """Ends the line that `show` wrote."""
+        if self.has_shown:
+            print(file=sys.stderr)
+
+
+def _plain(value: Any) -> str:
+    """Returns a field that holds neither tab nor line end."""
+    return " ".join(str(value).split("\t")).replace("\n", " ")
+
+
+def _is_terminal(stream: Any) -> bool:
+    """Returns whether a stream is there, and a terminal."""
+    return stream is not None and stream.isatty()

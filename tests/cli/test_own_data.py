@@ -1,0 +1,239 @@
+"""Own files on the command line: columns, parts, tasks and labels."""
+
+import argparse
+import csv
+import json
+
+import pytest
+
+import bertbook as bb
+from bertbook.cli import own_data
+from bertbook.cli.finetuning import model_for
+from bertbook.cli.main import _build_parser, main
+from bertbook.cli.own_data import (
+    check_task,
+    guess_task,
+    in_order,
+    read_one,
+    read_parts,
+    with_labels_for,
+    with_labels_of,
+)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Puts a stand-in in the place of `load_dataset`; lists its calls."""
+    calls = []
+
+    def load_dataset(name, split="every", data_dir=None, **options):
+        calls.append((name, split, data_dir, options))
+        return {"text": [f"{name} {split}"], "label": ["a"]}
+
+    monkeypatch.setattr(own_data, "load_dataset", load_dataset)
+    return calls
+
+
+def options_of(*words):
+    return _build_parser().parse_args(words)
+
+
+def parts_of(*words):
+    words = ["finetune", *map(str, words), "--out", "x"]
+    return read_parts(options_of(*words))
+
+
+def test_columns_are_passed_on_under_our_names(calls):
+    words = ["--text-column", "body", "--label-column", "stars"]
+    words += ["--weight-column", "w", "--id-column", "key"]
+    parts_of("reviews.csv", *words)
+    assert calls == [
+        (
+            "reviews.csv",
+            "every",
+            None,
+            {
+                "text_column": "body",
+                "label_column": "stars",
+                "weight_column": "w",
+                "id_column": "key",
+            },
+        )
+    ]
+
+
+def test_a_share_draws_dev_from_the_file_by_the_seed(calls):
+    train, dev = parts_of("reviews.csv", "--dev", "0.2", "--seed", "3")
+    held_out = {"dev": 0.2, "seed": 3}
+    assert calls == [
+        ("reviews.csv", "train", None, held_out),
+        ("reviews.csv", "dev", None, held_out),
+    ]
+    assert train["text"] != dev["text"]
+
+
+def test_a_second_file_is_dev(calls, tmp_path):
+    path = tmp_path / "0.1"  # a file, although it looks like a share
+    path.write_text("")
+    for name in ("dev.csv", str(path)):
+        calls.clear()
+        parts_of("train.csv", "--dev", name)
+        assert [call[:2] for call in calls] == [
+            ("train.csv", "every"), (name, "every"),
+        ]  # fmt: skip
+
+
+def test_a_file_alone_has_no_dev(calls):
+    assert parts_of("reviews.csv")[1] is None
+
+
+@pytest.mark.parametrize("name", ["opinions", "folder"])
+def test_known_sets_and_folders_have_a_dev_part(
+    name, calls, tmp_path, monkeypatch
+):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    parts_of(name)
+    assert [call[:2] for call in calls] == [(name, "train"), (name, "dev")]
+    with pytest.raises(ValueError, match="`--dev` must be a file where"):
+        parts_of(name, "--dev", "0.1")
+    parts_of(name, "--dev", "more.csv")
+    assert calls[-1][:2] == ("more.csv", "every")
+
+
+@pytest.mark.parametrize("share", ["0", "1", "-0.1", "1.5", "nan", "inf"])
+def test_a_share_is_between_0_and_1(share, calls):
+    with pytest.raises(ValueError, match="`--dev` must be a share above 0"):
+        parts_of("reviews.csv", "--dev", share)
+
+
+def test_evaluate_measures_on_all_rows_or_on_what_was_held_out(calls):
+    words = ["evaluate", "reviews.csv", "--model", "m"]
+    read_one(options_of(*words))
+    read_one(options_of(*words, "--dev", "0.1", "--seed", "2"))
+    read_one(options_of("evaluate", "opinions", "--model", "m"))
+    assert [(call[1], call[3]) for call in calls] == [
+        ("every", {}),
+        ("dev", {"dev": 0.1, "seed": 2}),
+        ("every", {}),
+    ]
+    with pytest.raises(ValueError, match="must be the share of a file"):
+        read_one(options_of(*words, "--dev", "dev.csv"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "task"),
+    [
+        ({"text": [], "label": ["bad", "good"]}, "classification"),
+        ({"text": [], "label": [1, 5, 3]}, "classification"),
+        ({"text": [], "label": [True, False]}, "classification"),
+        ({"text": [], "label": [0.5, 3.0]}, "regression"),
+        ({"text": [], "label": [["a"], []]}, "several-labels"),
+        ({"tokens": [], "tags": []}, "tags"),
+        ({"text": [], "choices": [], "label": [0]}, "choices"),
+        ({"question": [], "context": [], "answers": []}, "questions"),
+    ],
+)
+def test_the_columns_tell_the_task(columns, task):
+    assert guess_task(columns) == task
+
+
+def test_a_task_that_cannot_be_told_is_asked_for():
+    with pytest.raises(ValueError, match="`--task` must say .* 500 different"):
+        guess_task({"text": [], "label": list(range(500))})
+    with pytest.raises(ValueError, match="`--label-column` and its like"):
+        guess_task({"text": []})
+    with pytest.raises(ValueError, match="--tokens-column, --tags-column can"):
+        check_task({"text": [], "label": []}, "tags")
+
+
+def test_labels_become_names_in_the_order_of_their_numbers():
+    named = with_labels_of({"label": [10, 9, 10]}, "classification")
+    assert named == {"label": ["10", "9", "10"]}
+    assert in_order(["10", "9"]) == ["9", "10"]
+    several = with_labels_of({"label": ["b; a", "a", ""]}, "several-labels")
+    assert several == {"label": [["b", "a"], ["a"], []]}
+    numbers = with_labels_of({"label": [1, "2.5"]}, "regression")
+    assert numbers == {"label": [1.0, 2.5]}
+    with pytest.raises(ValueError, match=r"`label\[1\]` must be a number"):
+        with_labels_of({"label": [1, "many"]}, "regression")
+
+
+def test_a_model_has_the_names_of_the_labels_and_of_several():
+    data = {"text": ["a"] * 11, "label": [str(n) for n in range(1, 12)]}
+    model = model_for(data, "mini", "classification")
+    assert model.config.id2label == {n: str(n + 1) for n in range(11)}
+    data = {"text": ["a", "b"], "label": [["x"], ["y", "z"]]}
+    model = model_for(data, "mini", "several-labels")
+    assert model.problem_type == "multi_label_classification"
+    assert list(model.config.id2label.values()) == ["x", "y", "z"]
+
+
+def test_labels_are_called_as_a_model_calls_them():
+    model = argparse.Namespace(
+        config=argparse.Namespace(id2label={0: "1", 1: "2"}),
+        problem_type="single_label_classification",
+    )
+    assert with_labels_for({"label": [2, 1]}, model) == {"label": ["2", "1"]}
+    assert with_labels_for({"label": [0, 1]}, model) == {"label": [0, 1]}
+    model.problem_type = "regression"
+    assert with_labels_for({"label": [2]}, model) == {"label": [2.0]}
+
+
+def write_reviews(path, rows=24):
+    """Writes reviews with 1 to 5 stars."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["body", "stars"])
+        for n in range(rows):
+            writer.writerow([f"It was, well, {n} good.", n % 5 + 1])
+
+
+def load_reviews(name, split=None, data_dir=None, **options):
+    """Stands in for `load_dataset` of a file."""
+    with open(name, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = {
+        "text": [row[options["text_column"]] for row in rows],
+        "label": [int(row[options["label_column"]]) for row in rows],
+    }
+    cut = {"train": slice(5, None), "dev": slice(5)}.get(split, slice(None))
+    return {name: column[cut] for name, column in columns.items()}
+
+
+def test_reviews_are_learned_measured_and_predicted(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(own_data, "load_dataset", load_reviews)
+    path, out = tmp_path / "reviews.csv", tmp_path / "run"
+    write_reviews(path)
+    columns = ["--text-column", "body", "--label-column", "stars"]
+    words = ["finetune", str(path), *columns, "--dev", "0.2", "--epochs", "1"]
+    assert main([*words, "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "task: classification, 19 rows, 5 labels: 1, 2, 3, 4, 5" in printed
+    assert "dev: 5 rows" in printed
+    model = bb.BertForSequenceClassification.from_pretrained(out)
+    assert model.config.id2label == dict(enumerate("12345"))
+    assert main(["evaluate", str(path), *columns, "--model", str(out)]) == 0
+    metrics = json.loads(capsys.readouterr().out)
+    assert 0 <= metrics["accuracy"] <= 1
+    data = load_reviews(path, text_column="body", label_column="stars")
+    data["label"] = [str(label) for label in data["label"]]
+    assert metrics == pytest.approx(bb.evaluate(model, data))
+    words = ["predict", str(path), "--text-column", "body"]
+    monkeypatch.setattr(
+        own_data,
+        "load_dataset",
+        lambda name, **options: {"text": data["text"]},
+    )
+    assert main([*words, "--model", str(out)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = [json.loads(line) for line in lines]
+    assert len(found) == 24
+    assert {row["label"] for row in found} <= set("12345")
+    for mine, theirs in zip(
+        found, model.predict_texts(data["text"]), strict=True
+    ):
+        assert mine["label"] == theirs["label"]
+        assert mine["score"] == pytest.approx(theirs["score"], abs=1e-5)
