@@ -27,8 +27,8 @@ from bertbook.runtime import keras, ops
 from bertbook.text.detokenize import spell
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights.matrices import float_matrix
-from bertbook.weights.pretrained import (
-    Pretrained,
+from bertbook.weights.pretrained import Pretrained
+from bertbook.weights.vocabulary import (
     check_digest,
     check_vocabulary,
     digest_entry,

@@ -22,7 +22,8 @@ from bertbook.runtime import keras
 from bertbook.training.run import RunFolder
 from bertbook.weights import tensors
 from bertbook.weights.formats import read_checkpoint
-from bertbook.weights.pretrained import find_tokenizer, named_tensors
+from bertbook.weights.pretrained import named_tensors
+from bertbook.weights.vocabulary import find_tokenizer
 from tests.helpers.kills import Killed, stop_after
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "bad", "good", "##s"]
