@@ -24,7 +24,6 @@ from bertbook.runtime import (
 )
 from bertbook.text.tokenizer import TOKENIZER_FILES
 from bertbook.weights import formats, lora, names
-from bertbook.weights.vocabulary import digest_entry, find_tokenizer
 from bertbook.weights.export import export_model
 from bertbook.weights.keras_config import (
     quantization_to_config,
@@ -34,6 +33,7 @@ from bertbook.weights.keras_config import (
 )
 from bertbook.weights.matrices import float_weights, tensor_name
 from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS
+from bertbook.weights.vocabulary import digest_entry, find_tokenizer
 
 
 @dataclass
