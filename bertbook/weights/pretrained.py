@@ -68,7 +68,11 @@ class Pretrained:
     """
 
     config_class: type[StoredConfig] = BertConfig
-    input_names = ("input_ids", "token_type_ids", "attention_mask")
+    input_names: tuple[str, ...] = (
+        "input_ids",
+        "token_type_ids",
+        "attention_mask",
+    )
     input_rank = 2
     load_report = None
     tokenizer = None

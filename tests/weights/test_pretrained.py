@@ -1,0 +1,51 @@
+"""Habits of Keras that every model keeps: scopes, processes."""
+
+import os
+
+import numpy as np
+import pytest
+
+from bertbook.runtime import keras
+from tests.helpers.every_model import draw_batch, make
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="`tf.distribute` alone"
+)
+def test_fit_works_outside_of_the_scope_that_a_model_was_made_in():
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model = make("BertForSequenceClassification")
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("sgd", loss=loss, jit_compile=False)
+    history = model.fit(draw_batch(model), np.array([0, 1]), verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system never forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of JAX
+@pytest.mark.parametrize("what", ["call", "compute", "make"])
+def test_a_forked_process_is_refused_and_does_not_wait(what):
+    model = make("BertForMultipleChoice")
+    batch = draw_batch(model)
+    functions = {
+        "call": lambda: model(batch),
+        "compute": lambda: model.compute_on_batch(batch),
+        "make": lambda: type(model)(model.config),
+    }
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            functions[what]()
+        except RuntimeError as error:
+            os.write(writer, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    assert "forked after the backend was loaded" in said
