@@ -201,6 +201,7 @@ def load_reviews(name, split=None, data_dir=None, **options):
     return {name: column[cut] for name, column in columns.items()}
 
 
+@pytest.mark.slow
 def test_reviews_are_learned_measured_and_predicted(
     tmp_path, monkeypatch, capsys
 ):

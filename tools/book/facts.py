@@ -29,7 +29,7 @@ YEARS = range(1950, 2031)
 
 _VERSIONED = (
     "Python|TensorFlow|Keras|KerasHub|JAX|NumPy|SciPy|PyTorch|Transformers|"
-    "Unicode|CUDA|Apache|License,?|BY|[Vv]ersions?"
+    "Unicode|CUDA|Apache|License,?|BY(?:-SA)?|[Vv]ersions?"
 )
 _REFERENCES = (
     r"sections?|chapters?|parts?|tables?|figures?|equations?|appendix|pages?|"
