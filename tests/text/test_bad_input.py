@@ -234,6 +234,35 @@ TEXTS = {
         lambda t: t(["a"], padding="max_length"),
         ['`padding="max_length"` needs `max_length`.'],
     ),
+    "padding that would fill the memory": (
+        lambda t: t(["a"], max_length=10**9, padding="max_length"),
+        ["`max_length` must be at most 1,048,576", "1 rows of 1,000,000,000."],
+    ),
+    "padding to the length by which others say that there is none": (
+        lambda t: t(["a"], max_length=10**30, padding="max_length"),
+        ["`max_length` must be at most 1,048,576", "1 rows of "],
+    ),
+    "many rows of a long padding": (
+        lambda t: t(["a"] * 1_100, max_length=10**6, padding="max_length"),
+        ["all rows together at most 1,073,741,824", "1,100 rows of 1,000,000."],
+    ),
+    "no ids": (
+        lambda t: t.decode(None),
+        ["`ids` must be a list. Received: NoneType."],
+    ),
+    "one id": (lambda t: t.decode(5), ["`ids` must be a list. Received: int."]),
+    "ids in a dict": (
+        lambda t: t.decode({5: "a"}),
+        ["`ids` must be a list. Received: dict."],
+    ),
+    "an array of no axis of ids": (
+        lambda t: t.decode(np.array(5)),
+        ["`ids` must be a list. Received: ndarray."],
+    ),
+    "a switch of decoding that is a number": (
+        lambda t: t.decode([5], 1),
+        ["`skip_special_tokens` must be True or False. Received: 1."],
+    ),
     "an id above the vocabulary": (
         lambda t: t.decode([0, SIZE]),
         [f"`ids` must hold integers in [0, {SIZE})", f"Received: {SIZE}."],
@@ -349,6 +378,30 @@ TOKENIZERS = {
     "a word length that is a float": (
         lambda d: make(max_word_length=1e2),
         ["`max_word_length` must be an integer in [1, ", "Received: 100.0."],
+    ),
+    "a word length that takes hours": (
+        lambda d: make(max_word_length=10**12),
+        ["`max_word_length` must be an integer in [1, 1000]", "10000"],
+    ),
+    "added tokens that are None": (
+        lambda d: make(added_tokens=None),
+        ["`added_tokens` must be a list of pieces", "Received: None."],
+    ),
+    "an added token that is a number": (
+        lambda d: make(added_tokens=[5]),
+        ["`added_tokens` must be a list of pieces", "Received: [5]."],
+    ),
+    "a file named by a number": (
+        lambda d: Tokenizer.from_vocab(5),
+        ["`path` must be a path. Received: 5."],
+    ),
+    "saving to nowhere": (
+        lambda d: make().save_pretrained(None),
+        ["`folder` must be a path. Received: None."],
+    ),
+    "saving with no room": (
+        lambda d: make().save_pretrained(d, model_max_length=0),
+        ["`model_max_length` must be an integer >= 1, or None", "0."],
     ),
     "lower case that is a word": (
         lambda d: make(lowercase="no"),
