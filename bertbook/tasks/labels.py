@@ -93,8 +93,9 @@ def names_of(
 ) -> list[str] | None:
     """Returns the names of the labels of a column, sorted; None for numbers.
 
-    Integers are numbers of labels where the model has such labels. Others, such
-    as one to five stars for a model with five labels, are names: "1" to "5".
+    Integers are numbers of labels where the model has such labels, or one is 0.
+    Others, such as one to five stars for a model with five labels, are names:
+    "1" to "5".
 
     Args:
         column: Labels, or lists of labels.
@@ -111,7 +112,7 @@ def names_of(
         return _sorted_names(set(flat))
     if num_labels is None or rows or not all(map(is_integer, flat)):
         return None
-    if all(0 <= label < num_labels for label in flat):
+    if 0 in flat or all(0 < label < num_labels for label in flat):
         return None
     return _sorted_names({str(int(label)) for label in flat})
 
