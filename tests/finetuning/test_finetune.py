@@ -837,7 +837,7 @@ def test_a_last_update_that_diverges_is_told_and_not_kept(
     monkeypatch.setattr(
         training_monitor.Monitor,
         "on_train_batch_end",
-        lambda *arguments: spoil(*arguments),
+        lambda monitor, batch, logs=None: spoil(monitor, batch, logs),
     )
     options = FinetuningOptions(
         verbose=False, evaluation_steps=3, checkpoint_steps=2

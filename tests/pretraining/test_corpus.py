@@ -1,6 +1,7 @@
 """Corpora: documents of files, and shards that hold each of them once."""
 
 import gzip
+import hashlib
 import itertools
 import json
 import lzma
@@ -125,6 +126,9 @@ def test_a_corpus_by_loops(tmp_path):
         "files": [
             ["a.txt", len(TEXT.encode())],
             ["b.gz", paths[1].stat().st_size],
+        ],
+        "sha256": [
+            hashlib.sha256(path.read_bytes()).hexdigest() for path in paths
         ],
         "vocabulary": corpus.vocabulary_hash(mini()),
         "held_out": 0,
@@ -520,9 +524,8 @@ def test_a_file_that_is_not_utf_8_is_refused(suffix, tmp_path):
     path = write(tmp_path / f"bad{suffix}", content)
     with pytest.raises(ValueError, match="must be UTF-8") as caught:
         prepare([path], mini(), tmp_path / "out")
-    assert f"{path} must be UTF-8. Received: byte 0xe9 at 15." in str(
-        caught.value
-    )
+    told = f"{path} must be UTF-8. Received: byte 0xe9 at 15, in line 3."
+    assert told in str(caught.value)
     assert content[15] == 0xE9
     assert not (tmp_path / "out" / RECORD).exists()
 
@@ -541,7 +544,7 @@ def test_bytes_that_are_not_utf_8_are_named_with_their_place(case, tmp_path):
     path = write(tmp_path / "bad.txt", content)
     with pytest.raises(ValueError, match="bad.txt must be UTF-8") as caught:
         list(read_documents([path]))
-    assert f"Received: byte {message}." in str(caught.value)
+    assert f"Received: byte {message}, in line " in str(caught.value)
 
 
 def changed(data, place, value):
@@ -586,9 +589,8 @@ EMPTY = {
 @pytest.mark.parametrize("case", EMPTY)
 def test_a_corpus_without_text_is_refused(case, tmp_path):
     path = write(tmp_path / "a.txt", EMPTY[case])
-    with pytest.raises(ValueError, match="A corpus must hold text") as caught:
+    with pytest.raises(ValueError, match="a.txt must hold text. Received: "):
         prepare([path], mini(), tmp_path / "out")
-    assert f"Received: 0 documents in {path}." in str(caught.value)
     assert not (tmp_path / "out" / RECORD).exists()
 
 
@@ -765,7 +767,7 @@ def test_a_file_that_is_no_corpus_is_named_with_its_line(
         path, "wb"
     ) as file:
         file.write(content)
-    with pytest.raises(ValueError, match=f"{path.name} must hold .*{message}"):
+    with pytest.raises(ValueError, match=f"{path.name} .*{message}"):
         list(corpus.read_documents([fine, path]))
 
 

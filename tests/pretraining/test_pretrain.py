@@ -654,7 +654,7 @@ def test_a_vocabulary_of_a_refused_call_is_not_kept(tmp_path, tokenizer):
     with pytest.raises(ValueError, match="`vocab_size` must be that of"):
         run(
             out,
-            60,
+            34,
             corpus=[other],
             config=small_config(vocab_size=60),
         )
