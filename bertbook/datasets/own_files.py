@@ -17,6 +17,7 @@ from typing import Any
 
 from bertbook.checks import as_number, is_integer
 from bertbook.datasets.cells import shown
+from bertbook.datasets.columns import as_columns
 from bertbook.datasets.file_formats import (
     open_csv,
     open_json,
@@ -106,7 +107,7 @@ def load_own(
 
 
 def train_dev_split(
-    data: Mapping[str, Sequence[Any]], dev: float = 0.1, seed: int = 0
+    data: Any, dev: float = 0.1, seed: int = 0
 ) -> tuple[Columns, Columns]:
     """Draws some rows of a data set for dev; the others are for training.
 
@@ -117,7 +118,7 @@ def train_dev_split(
     order of the rows.
 
     Args:
-        data: A dict of columns, R rows.
+        data: A table of R rows, as `finetune` takes.
         dev: The share of the rows that are drawn, above 0 and below 1.
         seed: An integer; another one draws other rows.
 
@@ -161,24 +162,21 @@ def _hash(seed: int, row: int) -> bytes:
 
 
 def _columns_of(data: Any) -> dict[str, Any]:
-    """Returns columns of one length."""
-    if not isinstance(data, Mapping) or not data:
-        raise ValueError(
-            "`data` must be a dict of columns, as `load_dataset` returns. "
-            f"Received: {shown(data)}."
-        )
-    for name, column in data.items():
+    """Returns any table as columns of one length."""
+    columns = as_columns(data, "data")
+    for name, column in columns.items():
         if isinstance(column, str) or not hasattr(column, "__len__"):
             raise ValueError(
                 f"`{name}` must be a list with an entry for each row. "
                 f"Received: {shown(column)}."
             )
-    lengths = {name: len(column) for name, column in data.items()}
-    if len(set(lengths.values())) > 1:
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) != 1:
         raise ValueError(
-            f"`data` must hold columns of one length. Received: {lengths}."
+            "`data` must hold columns of one length. Received: "
+            f"{lengths or 'no column'}."
         )
-    return dict(data)
+    return columns
 
 
 def _tell_new_labels(train: Columns, dev: Columns) -> None:

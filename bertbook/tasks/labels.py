@@ -95,7 +95,7 @@ def names_of(
 
     Integers are numbers of labels where the model has such labels, or one is 0.
     Others, such as one to five stars for a model with five labels, are names:
-    "1" to "5".
+    "1" to "5". So are -1, 0 and 1 for a model with three.
 
     Args:
         column: Labels, or lists of labels.
@@ -112,9 +112,12 @@ def names_of(
         return _sorted_names(set(flat))
     if num_labels is None or rows or not all(map(is_integer, flat)):
         return None
-    if 0 in flat or all(0 < label < num_labels for label in flat):
+    names = {str(int(label)) for label in flat}
+    if 0 in flat and not (min(flat) < 0 and len(names) == num_labels):
+        return None  # a single -1 often marks a row without a label
+    if all(0 < label < num_labels for label in flat):
         return None
-    return _sorted_names({str(int(label)) for label in flat})
+    return _sorted_names(names)
 
 
 def _sorted_names(names: set[str]) -> list[str]:

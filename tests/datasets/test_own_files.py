@@ -1086,7 +1086,8 @@ def test_the_nearest_file_is_named(tmp_path):
     [
         ({"text": ["a"]}, "two rows or more.* Received: 1"),
         ({"text": []}, "two rows or more.* Received: 0"),
-        ({}, "must be a dict of columns"),
+        ({}, "columns of one length.* Received: no column"),
+        ([{"text": "a"}], "two rows or more.* Received: 1"),
         ("text", "must be a dict of columns"),
         (None, "must be a dict of columns"),
         ({"text": ["a", "b"], "label": [1]}, "columns of one length"),
@@ -1097,6 +1098,15 @@ def test_the_nearest_file_is_named(tmp_path):
 def test_data_that_cannot_be_split_are_refused(data, message):
     with pytest.raises(ValueError, match=message):
         bb.train_dev_split(data)
+
+
+def test_a_list_of_rows_is_split_as_its_columns():
+    data = {"text": list("abcde"), "label": [1, 0, 1, 0, 1]}
+    rows = [
+        dict(zip(data, row, strict=True))
+        for row in zip(*data.values(), strict=True)
+    ]
+    assert bb.train_dev_split(rows, 0.4) == bb.train_dev_split(data, 0.4)
 
 
 def test_bad_tables_are_told_apart():

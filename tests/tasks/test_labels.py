@@ -182,7 +182,9 @@ def test_rows_that_may_be_numbers_or_zeros_and_ones_are_refused(row, count):
         ([-1, 1], 2, ["-1", "1"]),
         ([np.int64(7), 9], 2, ["7", "9"]),
         ([0, 7], 2, None),  # counted from 0, and out of range
-        ([0, 1, -1], 3, None),
+        ([0, 1, -1], 2, None),
+        ([0, 1, -1], 3, ["-1", "0", "1"]),
+        ([0, -1], 3, None),
         ([0, 1, 1], 2, None),
         ([1, 3], 4, None),
         ([0, 5], None, None),
