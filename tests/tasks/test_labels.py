@@ -234,7 +234,7 @@ def test_labels_survive_a_config_file():
         (0, None, "`num_labels` must be an integer >= 1. Received: 0"),
         (True, None, "`num_labels` must be an integer >= 1. Received: True"),
         (2.0, None, "`num_labels` must be an integer >= 1. Received: 2.0"),
-        (None, {}, "`num_labels` must be an integer >= 1. Received: 0"),
+        (None, {}, "`id2label` must name the classes 0, 1, 2.*Received: {}"),
         (2, NAMES, "`num_labels` must be the number .* Received: 2 and 3"),
         (None, {1: "a"}, "`id2label` must name the classes 0, 1, 2"),
         (None, {0: "a", 1: "a"}, "`id2label` must give each label a name of"),
