@@ -155,6 +155,8 @@ Fan, Lewis and Dauphin | 2018 | arXiv:1805.04833
     Hierarchical Neural Story Generation
 Gers, Schmidhuber and Cummins | 2000 | Neural Computation 12
     Learning to Forget: Continual Prediction with LSTM
+Gorodkin | 2004 | Computational Biology and Chemistry 28
+    Comparing Two K-Category Assignments by a K-Category Correlation Coefficient
 Gururangan et al. | 2018 | arXiv:1803.02324
     Annotation Artifacts in Natural Language Inference Data
 Gururangan et al. | 2020 | arXiv:2004.10964
@@ -169,6 +171,8 @@ Hochreiter and Schmidhuber | 1997 | Neural Computation 9
     Long Short-Term Memory
 Holtzman, Buys, Du, Forbes and Choi | 2020 | arXiv:1904.09751
     The Curious Case of Neural Text Degeneration
+Hu, Shen, Wallis, Allen-Zhu, Li, Wang, Wang and Chen | 2021 | arXiv:2106.09685
+    LoRA: Low-Rank Adaptation of Large Language Models
 Huang, Altosaar and Ranganath | 2019 | arXiv:1904.05342
     ClinicalBERT: Modeling Clinical Notes and Predicting Hospital Readmission
 Jain and Wallace | 2019 | arXiv:1902.10186

@@ -3,9 +3,9 @@
 Columns are found by the names that the package gives them, and a few others
 about which there is no doubt; capitals do not count. The name of any other is
 given. Numbers in a table without types, such as CSV, are read as a whole
-column: all integers are integers, others all scores; "007" is no number, so
-that a column with such a value stays text. "NA", "null" and "None" are texts
-like others.
+column: all integers are integers, others all scores. A number with a zero
+before it, such as "07", is none, so that a column with one stays text. "NA",
+"null" and "None" are texts like others.
 """
 
 import difflib

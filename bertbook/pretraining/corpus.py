@@ -265,10 +265,6 @@ def _decode(line: bytes, path: Path, position: int, number: int) -> str:
             f"{path} must be UTF-8. Received: byte {line[error.start]:#04x} "
             f"at {position + error.start}, in line {number}."
         ) from error
-    if "\0" in text:
-        raise ValueError(
-            f"{path} must hold text. Received: NUL in line {number}."
-        )
     return text.strip("\ufeff").strip()
 
 

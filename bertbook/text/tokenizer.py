@@ -278,13 +278,7 @@ class Tokenizer:
                 is below 1.
             OSError: The disk is full, or `folder` cannot be written.
         """
-        if model_max_length is not None and (
-            not is_integer(model_max_length) or model_max_length < 1
-        ):
-            raise ValueError(
-                "`model_max_length` must be an integer >= 1, or None. "
-                f"Received: {model_max_length!r}."
-            )
+        _check_limit(model_max_length)
         folder = check_folder(folder)
         with write_together(folder, TOKENIZER_FILES, TOKENIZER_CONFIG) as new:
             self.write_files(new, model_max_length)
@@ -297,7 +291,12 @@ class Tokenizer:
         Args:
             folder: Made where it is missing.
             model_max_length: As in `save_pretrained`.
+
+        Raises:
+            ValueError: As in `save_pretrained`.
         """
+        _check_limit(model_max_length)
+        folder = check_folder(folder)
         folder.mkdir(parents=True, exist_ok=True)
         text = "\n".join(self.vocabulary) + "\n"
         (folder / "vocab.txt").write_text(text, encoding="utf-8", newline="\n")
@@ -642,3 +641,14 @@ def _check_padding(padding: str, max_length: int | None, rows: int) -> None:
 def _flatten(rows) -> np.ndarray:
     """Joins the rows of a ragged list."""
     return np.fromiter(chain.from_iterable(rows), "int32")
+
+
+def _check_limit(length: int | None) -> None:
+    """Refuses a longest row that is neither a count of tokens nor None."""
+    if length is None:
+        return
+    if not is_integer(length) or length < 1:
+        raise ValueError(
+            "`model_max_length` must be an integer >= 1, or None. "
+            f"Received: {length!r}."
+        )

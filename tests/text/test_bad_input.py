@@ -397,7 +397,7 @@ TOKENIZERS = {
     ),
     "saving to nowhere": (
         lambda d: make().save_pretrained(None),
-        ["`folder` must be a path. Received: None."],
+        ["`folder` must be the path of a folder. Received: None."],
     ),
     "saving with no room": (
         lambda d: make().save_pretrained(d, model_max_length=0),
