@@ -31,7 +31,7 @@ from bertbook.checks import (
     is_integer,
 )
 from bertbook.files import check_folder, write_together
-from bertbook.locations import find_folder
+from bertbook.locations import find_folder, reading
 from bertbook.text import added_tokens as whole_tokens
 from bertbook.text import wordpiece
 from bertbook.text.added_tokens import AddedToken
@@ -212,7 +212,8 @@ class Tokenizer:
             ValueError: A file describes another tokenizer than BERT's, or two
                 files disagree.
         """
-        keywords, decided_by = read_tokenizer(find_folder(name_or_dir))
+        with reading(name_or_dir):
+            keywords, decided_by = read_tokenizer(find_folder(name_or_dir))
         tokenizer = cls(**keywords, engine=engine)
         tokenizer.decided_by = decided_by
         return tokenizer

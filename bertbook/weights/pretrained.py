@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from bertbook import locations
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.checks import is_integer
@@ -315,7 +316,8 @@ class Pretrained:
         Args:
             name_or_dir: A shipped name, a folder in the layout of Hugging
                 Face, Google or KerasHub, "hf://org/name", "keras://preset", or
-                a KerasHub `BertBackbone`.
+                a KerasHub `BertBackbone`. A folder that another process is
+                saving into is read when that is done.
             **options: Keywords of the model, for example `dtype`; there "auto"
                 is what `runtime.choose_dtype` says. A rate of dropout by its
                 name in the config, one of `RATES`, takes the place of the
@@ -328,12 +330,13 @@ class Pretrained:
         """
         if options.get("dtype") == "auto":
             options["dtype"] = choose_dtype().path
-        checkpoint = cls._read(name_or_dir)
-        options = _set_rates(checkpoint, options)
-        model = cls._from_checkpoint(checkpoint, options)
-        _leave_other_sizes(checkpoint, model)
-        model.load_report = _fill(model, checkpoint, str(name_or_dir))
-        model._find_tokenizers(checkpoint)
+        with locations.reading(name_or_dir):
+            checkpoint = cls._read(name_or_dir)
+            options = _set_rates(checkpoint, options)
+            model = cls._from_checkpoint(checkpoint, options)
+            _leave_other_sizes(checkpoint, model)
+            model.load_report = _fill(model, checkpoint, str(name_or_dir))
+            model._find_tokenizers(checkpoint)
         return model
 
     @classmethod
