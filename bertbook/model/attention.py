@@ -307,8 +307,16 @@ def attention_path(model):
 
     Args:
         model: A `BertEncoder`, or a model with one as `.encoder`.
+
+    Raises:
+        ValueError: `model` is another thing.
     """
     encoder = getattr(model, "encoder", model)
+    if not hasattr(encoder, "attention_reason"):
+        raise ValueError(
+            "`model` must be a `BertEncoder`, or a model that has one. "
+            f"Received: {type(model).__name__}."
+        )
     return AttentionPath(
         encoder.attention,
         keras.backend.backend(),
