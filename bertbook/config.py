@@ -61,7 +61,7 @@ class StoredConfig:
         Raises:
             ValueError: `name` is not a published size.
         """
-        if name not in cls.PUBLISHED:
+        if not isinstance(name, str) or name not in cls.PUBLISHED:
             raise ValueError(
                 f"`name` must be one of {', '.join(cls.PUBLISHED)}. "
                 f"Received: {name!r}."
@@ -78,6 +78,8 @@ class StoredConfig:
             ValueError: The file is not JSON, or a key in it asks for the
                 computation of another model.
         """
+        if not isinstance(path, str | Path):
+            raise ValueError(f"`path` must be a path. Received: {path!r}.")
         values = read_json(Path(path))
         try:
             return cls.from_dict(values, origin=str(path))
@@ -141,6 +143,15 @@ def warn_of_unknown(
         )
 
 
+def check_kind(config: Any, kind: type) -> None:
+    """Refuses what is no config of a kind, as the name of a model."""
+    if not isinstance(config, kind):
+        raise ValueError(
+            f"`config` must be a `{kind.__name__}`; `from_pretrained` takes a "
+            f"name. Received: {config!r}."
+        )
+
+
 def check_sizes(config: Any, more: Iterable[str] = ()) -> None:
     """Refuses a size that is no integer, below 1, or beyond int32.
 
@@ -183,10 +194,11 @@ def check_rates(config: Any) -> None:
 
 def check_blocks(config: Any) -> None:
     """Refuses an unknown activation, and heads that do not split the width."""
-    if config.hidden_act not in HIDDEN_ACTS:
+    act = config.hidden_act
+    if not isinstance(act, str) or act not in HIDDEN_ACTS:
         raise ValueError(
             f"`hidden_act` must be one of {', '.join(HIDDEN_ACTS)}. "
-            f"Received: {config.hidden_act!r}."
+            f"Received: {act!r}."
         )
     if config.hidden_size % config.num_attention_heads:
         raise ValueError(
@@ -281,6 +293,8 @@ def check_model_type(
     values: Mapping[str, Any], expected: str, origin: str
 ) -> None:
     """Refuses a file of another model; one that does not say is taken."""
+    if not isinstance(values, Mapping):
+        raise ValueError(f"`values` must be a dict. Received: {values!r}.")
     model_type = values.get("model_type", expected)
     if model_type != expected:
         raise ValueError(

@@ -439,3 +439,18 @@ def test_keys_of_published_files_are_read(case):
     assert config.hidden_act == "gelu"
     written = config.to_dict()
     assert BertConfig.from_dict(written).id2label == names
+
+
+@pytest.mark.parametrize(
+    "kind", [BertConfig, bertbook.CausalLMConfig, bertbook.Seq2SeqConfig]
+)
+@pytest.mark.parametrize("value", [None, 5, 1.5, [], ["a"], b"x", {"a"}])
+def test_a_config_of_another_type_is_refused(kind, value):
+    for name, make in (
+        ("name", kind.named),
+        ("path", kind.from_json),
+        ("values", kind.from_dict),
+        ("hidden_act", lambda value: kind(hidden_act=value)),
+    ):
+        with pytest.raises(ValueError, match=f"^`{name}` must be"):
+            make(value)

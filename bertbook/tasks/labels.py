@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import as_number, is_integer
-from bertbook.config import BertConfig
+from bertbook.config import BertConfig, check_kind
 from bertbook.text.bio import split_tag
 
 REGRESSION = "regression"
@@ -38,6 +38,7 @@ def choose_labels(
         ValueError: There is no label, two have one name, or both arguments
             contradict each other.
     """
+    check_kind(config, BertConfig)
     if id2label is not None:
         config = config.replace(id2label=id2label)
         if len(set(id2label.values())) < len(id2label):

@@ -241,6 +241,11 @@ class Pretrained:
     @classmethod
     def from_config(cls, config):
         """Builds the model that `get_config` describes."""
+        if not isinstance(config, Mapping) or "config" not in config:
+            raise ValueError(
+                "`config` must be the dict that `get_config` returns. "
+                f"Received: {config!r}."
+            )
         config = dict(config)
         tokenizers = {
             name: tokenizer_from_config(config.pop(name))

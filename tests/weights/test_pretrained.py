@@ -5,8 +5,9 @@ import os
 import numpy as np
 import pytest
 
+import bertbook as bb
 from bertbook.runtime import keras
-from tests.helpers.every_model import draw_batch, make
+from tests.helpers.every_model import CLASSES, draw_batch, make
 
 
 @pytest.mark.skipif(
@@ -49,3 +50,20 @@ def test_a_forked_process_is_refused_and_does_not_wait(what):
         said = pipe.read()
     os.waitpid(child, 0)
     assert "forked after the backend was loaded" in said
+
+
+NO_CONFIGS = [None, 5, True, 1.5, "mini", b"x", [], [1], {}, {"a": 1}, object()]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_model_of_no_config_is_refused_in_every_way_to_make_one(name):
+    kind = getattr(bb, name)
+    for value in NO_CONFIGS:
+        with pytest.raises(ValueError, match="`config` must be a `"):
+            kind(value)
+        with pytest.raises(ValueError, match="`config` must be the dict"):
+            kind.from_config(value)
+    for value in (*NO_CONFIGS, "", "a\0b", "o\udcff"):
+        if value != "mini":
+            with pytest.raises(FileNotFoundError, match="`name_or_dir` must"):
+                kind.from_pretrained(value)
