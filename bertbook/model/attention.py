@@ -241,7 +241,7 @@ def choose_path(attention, dropout_rate, dtype="float32"):
     Raises:
         ValueError: `attention` is another word, or cannot run here.
     """
-    if attention not in ("auto", *PATHS):
+    if not isinstance(attention, str) or attention not in ("auto", *PATHS):
         raise ValueError(
             '`attention` must be "auto", "einsum", "fused" or "islands". '
             f"Received: {attention!r}."

@@ -77,7 +77,7 @@ def choose_problem(problem_type: str | None, num_labels: int) -> str:
     """
     if problem_type is None:
         return REGRESSION if num_labels == 1 else ONE_LABEL
-    if problem_type not in PROBLEMS:
+    if not isinstance(problem_type, str) or problem_type not in PROBLEMS:
         raise ValueError(
             f"`problem_type` must be one of {', '.join(PROBLEMS)}. "
             f"Received: {problem_type!r}."

@@ -121,7 +121,7 @@ class Tokenizer:
         added_tokens: Sequence[str | AddedToken] = (),
         engine: str = "rust",
     ):
-        if engine not in list(ENGINES):  # an array is equal to no string
+        if not isinstance(engine, str) or engine not in ENGINES:
             raise ValueError(
                 f"`engine` must be one of {', '.join(ENGINES)}. "
                 f"Received: {engine!r}."
@@ -623,7 +623,7 @@ def _check_padding(padding: str, max_length: int | None, rows: int) -> None:
         max_length: The length to pad to.
         rows: How many rows there are.
     """
-    if padding not in list(PADDINGS):
+    if not isinstance(padding, bool | str) or padding not in PADDINGS:
         raise ValueError(
             '`padding` must be "longest" or "max_length". '
             f"Received: {padding!r}."

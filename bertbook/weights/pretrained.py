@@ -62,6 +62,9 @@ class LoadReport:
         return "\n".join(lines)
 
 
+NO_BATCHES = (bool, int, float, str, bytes, list, tuple)
+
+
 class Pretrained:
     """Gives a model loading and saving, and a check of every batch.
 
@@ -181,8 +184,9 @@ class Pretrained:
 
     def _checked_whole(self, x):
         """Checks arrays before a compiled function hides their values."""
+        is_none = x is None or isinstance(x, NO_BATCHES)
         is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
-        return self.checked(x) if is_batch else x
+        return self.checked(x) if is_batch or is_none else x
 
     def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays.
@@ -457,7 +461,7 @@ def _set_rates(checkpoint, options):
 
 def _check_stored_dtype(dtype):
     """Refuses a number format that weights are not written in."""
-    if dtype not in ("float32", "float16"):
+    if not isinstance(dtype, str) or dtype not in ("float32", "float16"):
         raise ValueError(
             f'`dtype` must be "float32" or "float16". Received: {dtype!r}.'
         )
