@@ -17,8 +17,12 @@ from bertbook.files import read_json
 
 HIDDEN_ACTS = ("gelu", "gelu_tanh", "relu")
 
-# Spellings of the tanh form of GELU in published configs.
-GELU_TANH_NAMES = ("gelu_tanh", "gelu_new", "gelu_pytorch_tanh", "gelu_fast")
+# Spellings of the tanh form of GELU in published configs, and of GELU itself.
+GELU_TANH_NAMES = (
+    "gelu_tanh", "gelu_new", "gelu_pytorch_tanh", "gelu_fast",
+    "gelu_accurate", "gelu_python_tanh",
+)  # fmt: skip
+GELU_NAMES = ("gelu", "gelu_python")
 
 BLOCK_SIZES = (
     "num_hidden_layers",  # L
@@ -57,7 +61,7 @@ class StoredConfig:
         Raises:
             ValueError: `name` is not a published size.
         """
-        if name not in cls.PUBLISHED:
+        if not isinstance(name, str) or name not in cls.PUBLISHED:
             raise ValueError(
                 f"`name` must be one of {', '.join(cls.PUBLISHED)}. "
                 f"Received: {name!r}."
@@ -74,6 +78,8 @@ class StoredConfig:
             ValueError: The file is not JSON, or a key in it asks for the
                 computation of another model.
         """
+        if not isinstance(path, str | Path):
+            raise ValueError(f"`path` must be a path. Received: {path!r}.")
         values = read_json(Path(path))
         try:
             return cls.from_dict(values, origin=str(path))
@@ -137,6 +143,15 @@ def warn_of_unknown(
         )
 
 
+def check_kind(config: Any, kind: type) -> None:
+    """Refuses what is no config of a kind, as the name of a model."""
+    if not isinstance(config, kind):
+        raise ValueError(
+            f"`config` must be a `{kind.__name__}`; `from_pretrained` takes a "
+            f"name. Received: {config!r}."
+        )
+
+
 def check_sizes(config: Any, more: Iterable[str] = ()) -> None:
     """Refuses a size that is no integer, below 1, or beyond int32.
 
@@ -179,10 +194,11 @@ def check_rates(config: Any) -> None:
 
 def check_blocks(config: Any) -> None:
     """Refuses an unknown activation, and heads that do not split the width."""
-    if config.hidden_act not in HIDDEN_ACTS:
+    act = config.hidden_act
+    if not isinstance(act, str) or act not in HIDDEN_ACTS:
         raise ValueError(
             f"`hidden_act` must be one of {', '.join(HIDDEN_ACTS)}. "
-            f"Received: {config.hidden_act!r}."
+            f"Received: {act!r}."
         )
     if config.hidden_size % config.num_attention_heads:
         raise ValueError(
@@ -277,6 +293,8 @@ def check_model_type(
     values: Mapping[str, Any], expected: str, origin: str
 ) -> None:
     """Refuses a file of another model; one that does not say is taken."""
+    if not isinstance(values, Mapping):
+        raise ValueError(f"`values` must be a dict. Received: {values!r}.")
     model_type = values.get("model_type", expected)
     if model_type != expected:
         raise ValueError(
@@ -366,6 +384,8 @@ class BertConfig(StoredConfig):
         known, extra = split_known(cls, values)
         if known.get("hidden_act") in GELU_TANH_NAMES:
             known["hidden_act"] = "gelu_tanh"
+        if known.get("hidden_act") in GELU_NAMES:
+            known["hidden_act"] = "gelu"
         for key in ("id2label", "pad_token_id"):
             if known.get(key, 0) is None:
                 del known[key]  # null means the default there
@@ -408,10 +428,12 @@ class BertConfig(StoredConfig):
 
 # Keys that published configs carry and that say nothing about the computation.
 EXPECTED_EXTRA = {
-    "_name_or_path", "add_cross_attention", "architectures", "bos_token_id",
+    "_name_or_path", "_num_labels", "add_cross_attention", "architectures",
+    "bos_token_id",
     "chunk_size_feed_forward", "classifier_dropout", "directionality", "dtype",
-    "eos_token_id", "gradient_checkpointing", "is_decoder", "label2id",
-    "model_type", "no_answer_threshold", "num_labels", "pooler_fc_size",
+    "eos_token_id", "finetuning_task", "gradient_checkpointing", "is_decoder",
+    "label2id", "model_type", "no_answer_threshold", "num_labels",
+    "output_past", "pooler_fc_size",
     "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type", "position_embedding_type",
     "problem_type", "pruned_heads", "tag_strategy", "tie_word_embeddings",
@@ -420,14 +442,26 @@ EXPECTED_EXTRA = {
 
 
 def _numbered(labels: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Returns names of labels by numbers, which a file holds as strings."""
-    return {int(k) if _is_label_number(k) else k: v for k, v in labels.items()}
+    """Returns names of labels by numbers, which a file holds as strings.
+
+    A name that is a number, as other libraries write it, becomes its digits.
+    """
+    return {
+        int(k) if _is_label_number(k) else k: str(v) if _is_integer(v) else v
+        for k, v in labels.items()
+    }
 
 
 def _check_opposite(
     id2label: Mapping[int, str], label2id: Mapping[str, Any]
 ) -> None:
-    """Refuses names and numbers of labels that contradict each other."""
+    """Refuses names and numbers of labels that contradict each other.
+
+    LABEL_0, LABEL_1 ... are what other libraries write where nobody gave
+    names; they contradict nothing.
+    """
+    if all(name == f"LABEL_{number}" for name, number in label2id.items()):
+        return
     for name, number in label2id.items():
         if id2label.get(int(number), name) != name:
             raise ValueError(

@@ -400,6 +400,27 @@ def finish_saving(folder: Path) -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def reading_together(folder: Path) -> Iterator[None]:
+    """Keeps a set of files as it is while the `with` statement reads it.
+
+    A process that writes a new set waits; one that writes now is waited for.
+    So what is read is one set, and no mixture of two.
+
+    Args:
+        folder: A folder that `write_together` may write to.
+
+    Raises:
+        ValueError: The record of a set is damaged.
+    """
+    while finish_saving(folder) == folder:
+        with _locked(folder, for_reading=True):
+            if not (folder / SAVED).is_dir():  # nobody died in between
+                yield
+                return
+    yield  # nobody can write here
+
+
 def _finish(folder: Path) -> None:
     """Moves a whole set to its names; does what is left of it."""
     saved = folder / SAVED
@@ -469,15 +490,20 @@ def _finished_view(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other processes from writing a set there at the same time."""
+def _locked(folder: Path, for_reading: bool = False) -> Iterator[None]:
+    """Keeps other processes from writing a set there at the same time.
+
+    Args:
+        folder: A folder that is there.
+        for_reading: Whether others may read at the same time.
+    """
     if not HAS_LOCKS:
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, fcntl.LOCK_SH if for_reading else fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)  # gives the lock back

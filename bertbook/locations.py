@@ -1,10 +1,12 @@
 """Names to folders: shipped models, local ones, the Hub, KerasHub presets."""
 
+import contextlib
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
-from bertbook.files import finish_saving
+from bertbook.files import finish_saving, reading_together
 
 FORMS = (
     'a shipped name ("mini"), a folder in the Hugging Face layout '
@@ -106,6 +108,34 @@ def find_folder(name_or_dir: str | Path) -> Path:
         f"`name_or_dir` must be {FORMS}. Shipped names: "
         f"{', '.join(shipped_models())}. Received: {name!r}."
     )
+
+
+@contextlib.contextmanager
+def reading(name_or_dir: object) -> Iterator[None]:
+    """Keeps the files of a folder together while they are read.
+
+    Args:
+        name_or_dir: As in `find_folder`; what is no folder is not kept.
+
+    Raises:
+        ValueError: `files.reading_together` raises it.
+    """
+    folder = None
+    if isinstance(name_or_dir, str | Path) and str(name_or_dir):
+        folder = Path(os.path.expanduser(name_or_dir))
+    if folder is None or not _is_folder(folder):
+        yield
+        return
+    with reading_together(folder):
+        yield
+
+
+def _is_folder(path: Path) -> bool:
+    """Returns whether a path is a folder's; a name that is none is not."""
+    try:
+        return path.is_dir()
+    except ValueError:  # a name with a null character, on older Pythons
+        return False
 
 
 def _download(repository: str) -> Path:

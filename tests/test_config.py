@@ -388,3 +388,69 @@ def test_a_missing_file(tmp_path):
         BertConfig.from_json(tmp_path / "config.json")
     with pytest.raises(FileNotFoundError, match="No config file at"):
         BertConfig.from_json(tmp_path)
+
+
+# Keys of published files beside the sizes, and what they must come to.
+PUBLISHED_KEYS = {
+    "a tagger of transformers 2": (
+        {
+            "_num_labels": 9,
+            "output_past": True,
+            "finetuning_task": "ner",
+            "num_labels": 2,
+            "pruned_heads": {},
+            "id2label": {"0": "B-LOC", "1": "O"},
+            "label2id": {"B-LOC": 0, "O": 1},
+        },
+        {0: "B-LOC", 1: "O"},
+    ),
+    "names in one direction alone": (
+        {
+            "id2label": {"0": "neg", "1": "pos"},
+            "label2id": {"LABEL_0": 0, "LABEL_1": 1},
+        },
+        {0: "neg", 1: "pos"},
+    ),
+    "numbers as names": (
+        {"id2label": {"0": 0, "1": 1}, "label2id": {"0": 0, "1": 1}},
+        {0: "0", 1: "1"},
+    ),
+    "a name that occurs twice": (
+        {"id2label": {"0": "x", "1": "x"}, "label2id": {"x": 1}},
+        {0: "x", 1: "x"},
+    ),
+    "numbers as digits": (
+        {
+            "id2label": {"0": "neg", "1": "pos"},
+            "label2id": {"neg": "0", "pos": "1"},
+        },
+        {0: "neg", 1: "pos"},
+    ),
+    "GELU by another name": ({"hidden_act": "gelu_python"}, None),
+}
+
+
+@pytest.mark.parametrize("case", PUBLISHED_KEYS)
+@pytest.mark.filterwarnings("error")
+def test_keys_of_published_files_are_read(case):
+    keys, names = PUBLISHED_KEYS[case]
+    config = BertConfig.from_dict({**GOOGLE, **keys})
+    assert config.id2label == names
+    assert config.hidden_act == "gelu"
+    written = config.to_dict()
+    assert BertConfig.from_dict(written).id2label == names
+
+
+@pytest.mark.parametrize(
+    "kind", [BertConfig, bertbook.CausalLMConfig, bertbook.Seq2SeqConfig]
+)
+@pytest.mark.parametrize("value", [None, 5, 1.5, [], ["a"], b"x", {"a"}])
+def test_a_config_of_another_type_is_refused(kind, value):
+    for name, make in (
+        ("name", kind.named),
+        ("path", kind.from_json),
+        ("values", kind.from_dict),
+        ("hidden_act", lambda value: kind(hidden_act=value)),
+    ):
+        with pytest.raises(ValueError, match=f"^`{name}` must be"):
+            make(value)

@@ -131,7 +131,7 @@ def load_dataset(
         "answers": answers_column,
         "choices": choices_column,
     }
-    if name not in list(SETS) and is_own(name):
+    if not _is_known(name) and is_own(name):
         _refuse({"data_dir": data_dir}, "of known sets alone")
         return load_own(name, split, asked, dev, seed)
     told = {f"{ours}_column": theirs for ours, theirs in asked.items()}
@@ -182,9 +182,14 @@ def find_dataset(
     return file
 
 
+def _is_known(name: Any) -> bool:
+    """Returns whether a value is the name of a set."""
+    return isinstance(name, str) and name in SETS
+
+
 def _check_name(name: Any) -> str:
     """Returns the name of a set; suggests the nearest for an unknown one."""
-    if name in list(SETS):
+    if _is_known(name):
         return name
     spelling = (
         "" if name is None else str(name).lower()

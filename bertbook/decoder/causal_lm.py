@@ -8,6 +8,7 @@ and normalization before each part and once more at the end.
 import math
 
 from bertbook.batches import batching
+from bertbook.config import check_kind
 from bertbook.decoder import weights as decoder_files
 from bertbook.decoder.blocks import DecoderBlock, decoder_mask
 from bertbook.decoder.config import CausalLMConfig
@@ -40,11 +41,7 @@ class CausalLM(Pretrained, keras.Model):
     input_names = INPUTS
 
     def __init__(self, config, **kwargs):
-        if not isinstance(config, CausalLMConfig):
-            raise ValueError(
-                "`config` must be a `CausalLMConfig`; `from_pretrained` takes "
-                f"a name. Received: {config!r}."
-            )
+        check_kind(config, CausalLMConfig)
         super().__init__(**kwargs)
         self.config = config
         policy = self.dtype_policy

@@ -7,6 +7,7 @@ vocabulary; the output matrix is the target's table in either case.
 """
 
 from bertbook.batches import batching
+from bertbook.config import check_kind
 from bertbook.decoder import weights as decoder_files
 from bertbook.decoder.blocks import DecoderBlock, decoder_mask, one_key_allowed
 from bertbook.decoder.config import Seq2SeqConfig
@@ -59,11 +60,7 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
     tokenizer_names = ("tokenizer", "target_tokenizer")
 
     def __init__(self, config, **kwargs):
-        if not isinstance(config, Seq2SeqConfig):
-            raise ValueError(
-                "`config` must be a `Seq2SeqConfig`; `from_pretrained` takes "
-                f"a name. Received: {config!r}."
-            )
+        check_kind(config, Seq2SeqConfig)
         super().__init__(**kwargs)
         self.config = config
         policy = self.dtype_policy

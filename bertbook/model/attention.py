@@ -241,7 +241,7 @@ def choose_path(attention, dropout_rate, dtype="float32"):
     Raises:
         ValueError: `attention` is another word, or cannot run here.
     """
-    if attention not in ("auto", *PATHS):
+    if not isinstance(attention, str) or attention not in ("auto", *PATHS):
         raise ValueError(
             '`attention` must be "auto", "einsum", "fused" or "islands". '
             f"Received: {attention!r}."
@@ -307,8 +307,16 @@ def attention_path(model):
 
     Args:
         model: A `BertEncoder`, or a model with one as `.encoder`.
+
+    Raises:
+        ValueError: `model` is another thing.
     """
     encoder = getattr(model, "encoder", model)
+    if not hasattr(encoder, "attention_reason"):
+        raise ValueError(
+            "`model` must be a `BertEncoder`, or a model that has one. "
+            f"Received: {type(model).__name__}."
+        )
     return AttentionPath(
         encoder.attention,
         keras.backend.backend(),

@@ -15,7 +15,7 @@ from bertbook.checks import (
     check_max_length,
     check_switch,
 )
-from bertbook.config import BertConfig
+from bertbook.config import BertConfig, check_kind
 from bertbook.datasets.columns import as_list
 from bertbook.model.attention import (
     SelfAttention,
@@ -145,11 +145,7 @@ class BertEncoder(Pretrained, keras.Model):
     weight_prefix = ""
 
     def __init__(self, config, attention="auto", pooler=True, **kwargs):
-        if not isinstance(config, BertConfig):
-            raise ValueError(
-                "`config` must be a `BertConfig`; `from_pretrained` takes a "
-                f"name. Received: {config!r}."
-            )
+        check_kind(config, BertConfig)
         super().__init__(**kwargs)
         self.config = config
         self.asked_attention = attention

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import as_number, is_integer
-from bertbook.config import BertConfig
+from bertbook.config import BertConfig, check_kind
 from bertbook.text.bio import split_tag
 
 REGRESSION = "regression"
@@ -38,6 +38,7 @@ def choose_labels(
         ValueError: There is no label, two have one name, or both arguments
             contradict each other.
     """
+    check_kind(config, BertConfig)
     if id2label is not None:
         config = config.replace(id2label=id2label)
         if len(set(id2label.values())) < len(id2label):
@@ -76,7 +77,7 @@ def choose_problem(problem_type: str | None, num_labels: int) -> str:
     """
     if problem_type is None:
         return REGRESSION if num_labels == 1 else ONE_LABEL
-    if problem_type not in PROBLEMS:
+    if not isinstance(problem_type, str) or problem_type not in PROBLEMS:
         raise ValueError(
             f"`problem_type` must be one of {', '.join(PROBLEMS)}. "
             f"Received: {problem_type!r}."

@@ -31,7 +31,7 @@ from bertbook.checks import (
     is_integer,
 )
 from bertbook.files import check_folder, write_together
-from bertbook.locations import find_folder
+from bertbook.locations import find_folder, reading
 from bertbook.text import added_tokens as whole_tokens
 from bertbook.text import wordpiece
 from bertbook.text.added_tokens import AddedToken
@@ -121,7 +121,7 @@ class Tokenizer:
         added_tokens: Sequence[str | AddedToken] = (),
         engine: str = "rust",
     ):
-        if engine not in list(ENGINES):  # an array is equal to no string
+        if not isinstance(engine, str) or engine not in ENGINES:
             raise ValueError(
                 f"`engine` must be one of {', '.join(ENGINES)}. "
                 f"Received: {engine!r}."
@@ -212,7 +212,8 @@ class Tokenizer:
             ValueError: A file describes another tokenizer than BERT's, or two
                 files disagree.
         """
-        keywords, decided_by = read_tokenizer(find_folder(name_or_dir))
+        with reading(name_or_dir):
+            keywords, decided_by = read_tokenizer(find_folder(name_or_dir))
         tokenizer = cls(**keywords, engine=engine)
         tokenizer.decided_by = decided_by
         return tokenizer
@@ -621,7 +622,7 @@ def _check_padding(padding: str, max_length: int | None, rows: int) -> None:
         max_length: The length to pad to.
         rows: How many rows there are.
     """
-    if padding not in list(PADDINGS):
+    if not isinstance(padding, bool | str) or padding not in PADDINGS:
         raise ValueError(
             '`padding` must be "longest" or "max_length". '
             f"Received: {padding!r}."

@@ -33,6 +33,8 @@ def export_model(model, path, format, verbose, input_signature, **options):
             cannot hold a layer of the model; or the backend is not TensorFlow.
         ImportError: What writes the format is not installed.
     """
+    if not isinstance(path, str | Path):
+        raise ValueError(f"`filepath` must be a path. Received: {path!r}.")
     _check_format(format, Path(path))
     if input_signature is None:
         input_signature = signature_of(model)
@@ -65,7 +67,7 @@ def signature_of(model):
 
 def _check_format(format, path):
     """Refuses a format that cannot be written here, before any work."""
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise ValueError(
             f"`format` must be one of {', '.join(FORMATS)}. "
             f"Received: {format!r}."

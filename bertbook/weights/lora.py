@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ import safetensors
 import safetensors.numpy
 
 from bertbook.checks import as_number, is_integer
-from bertbook.files import write_whole
+from bertbook.files import check_folder, write_whole
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     ADAPTERS,
@@ -120,7 +119,9 @@ def merge_lora(model):
     Raises:
         ValueError: It has none, or one beside a quantized matrix.
     """
-    layers = [layer for layer in matrix_layers(model) if layer.lora_enabled]
+    layers = []
+    if isinstance(model, keras.Model):
+        layers = [one for one in matrix_layers(model) if one.lora_enabled]
     if not layers:
         raise ValueError(
             "`model` must have adapters; `add_lora` adds them. Received: "
@@ -174,7 +175,7 @@ def save_adapter(model, folder):
         "architecture": model.architecture,
         "config": model.config.to_dict(),
     }
-    folder = Path(folder)
+    folder = check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with write_whole(folder / ADAPTER) as part:
         safetensors.numpy.save_file(
@@ -195,7 +196,7 @@ def load_adapter(model, folder):
         ValueError: It is damaged, or belongs to another base or another kind
             of model; the model is then as it was.
     """
-    path = Path(folder) / ADAPTER
+    path = check_folder(folder) / ADAPTER
     about, arrays = _read_adapter(path)
     _check_fits(model, about, path)
     layers = about["layers"]

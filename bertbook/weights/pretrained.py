@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from bertbook import locations
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.checks import is_integer
@@ -59,6 +60,9 @@ class LoadReport:
         lines += [f"  skipped {n}: {why}" for n, why in self.skipped.items()]
         lines += [f"  drawn anew: {name}" for name in self.drawn]
         return "\n".join(lines)
+
+
+NO_BATCHES = (bool, int, float, str, bytes, list, tuple)
 
 
 class Pretrained:
@@ -180,8 +184,9 @@ class Pretrained:
 
     def _checked_whole(self, x):
         """Checks arrays before a compiled function hides their values."""
+        is_none = x is None or isinstance(x, NO_BATCHES)
         is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
-        return self.checked(x) if is_batch else x
+        return self.checked(x) if is_batch or is_none else x
 
     def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays.
@@ -240,6 +245,11 @@ class Pretrained:
     @classmethod
     def from_config(cls, config):
         """Builds the model that `get_config` describes."""
+        if not isinstance(config, Mapping) or "config" not in config:
+            raise ValueError(
+                "`config` must be the dict that `get_config` returns. "
+                f"Received: {config!r}."
+            )
         config = dict(config)
         tokenizers = {
             name: tokenizer_from_config(config.pop(name))
@@ -315,7 +325,8 @@ class Pretrained:
         Args:
             name_or_dir: A shipped name, a folder in the layout of Hugging
                 Face, Google or KerasHub, "hf://org/name", "keras://preset", or
-                a KerasHub `BertBackbone`.
+                a KerasHub `BertBackbone`. A folder that another process is
+                saving into is read when that is done.
             **options: Keywords of the model, for example `dtype`; there "auto"
                 is what `runtime.choose_dtype` says. A rate of dropout by its
                 name in the config, one of `RATES`, takes the place of the
@@ -328,12 +339,13 @@ class Pretrained:
         """
         if options.get("dtype") == "auto":
             options["dtype"] = choose_dtype().path
-        checkpoint = cls._read(name_or_dir)
-        options = _set_rates(checkpoint, options)
-        model = cls._from_checkpoint(checkpoint, options)
-        _leave_other_sizes(checkpoint, model)
-        model.load_report = _fill(model, checkpoint, str(name_or_dir))
-        model._find_tokenizers(checkpoint)
+        with locations.reading(name_or_dir):
+            checkpoint = cls._read(name_or_dir)
+            options = _set_rates(checkpoint, options)
+            model = cls._from_checkpoint(checkpoint, options)
+            _leave_other_sizes(checkpoint, model)
+            model.load_report = _fill(model, checkpoint, str(name_or_dir))
+            model._find_tokenizers(checkpoint)
         return model
 
     @classmethod
@@ -449,7 +461,7 @@ def _set_rates(checkpoint, options):
 
 def _check_stored_dtype(dtype):
     """Refuses a number format that weights are not written in."""
-    if dtype not in ("float32", "float16"):
+    if not isinstance(dtype, str) or dtype not in ("float32", "float16"):
         raise ValueError(
             f'`dtype` must be "float32" or "float16". Received: {dtype!r}.'
         )

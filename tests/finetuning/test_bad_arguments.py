@@ -15,6 +15,7 @@ ODD = {
     "a string": "x",
     "bytes": b"x",
     "a list": [1],
+    "an array": np.zeros(3),
     "a dict": {},
     "an object": object(),
     "nan": math.nan,

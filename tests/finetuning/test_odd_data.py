@@ -31,7 +31,9 @@ def test_an_update_that_breaks_the_weights_is_never_saved(has_dev, tmp_path):
     model = make(CLASSIFIER)
     before = model.get_weights()
     data = {"text": ["a", "b", "c", "d"], "label": [0, 1, 0, 1]}
-    with pytest.raises(ValueError, match="The outputs of `model` must be fin"):
+    with pytest.raises(
+        ValueError, match="The outputs are not finite after step 1"
+    ):
         bb.finetune(
             model,
             data,

@@ -451,3 +451,9 @@ def test_an_encoder_can_be_trained(tiny):
         not np.array_equal(a, b) for a, b in zip(before, after, strict=True)
     ]
     assert all(changed)
+
+
+@pytest.mark.parametrize("model", [5, None, "mini", {}])
+def test_attention_path_refuses_what_has_no_encoder(model):
+    with pytest.raises(ValueError, match="`model` must be a `BertEncoder`"):
+        bb.attention_path(model)

@@ -184,7 +184,7 @@ def test_many_pieces_need_wider_ids(tmp_path):
 
 def test_text_that_gives_no_piece_is_left_out(tmp_path):
     """Control characters are dropped, as by every BERT tokenizer."""
-    path = write(tmp_path / "a.txt", "sn\0ow\n\n\0\0\n\n\u200b\n\nsnow")
+    path = write(tmp_path / "a.txt", "sn\1ow\n\n\1\1\n\n\u200b\n\nsnow")
     made = prepare([path], mini(), tmp_path / "out", held_out=0)
     snow = mini().ids["snow"]
     assert read_all(made) == [[[snow]], [[snow]]]

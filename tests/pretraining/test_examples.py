@@ -721,7 +721,9 @@ def test_a_corpus_of_one_document_is_refused(shape):
 
 @pytest.mark.parametrize(("is_pair", "least"), [(True, 5), (False, 3)])
 def test_a_max_length_without_room_is_refused(is_pair, least):
-    message = f"`max_length` must be >= {least}. Received: {least - 1}."
+    message = (
+        f"`max_length` must be an integer >= {least}. Received: {least - 1}."
+    )
     with pytest.raises(ValueError, match=message):
         ExampleSettings(max_length=least - 1, next_sentence=is_pair)
     options = ExampleSettings(max_length=least, next_sentence=is_pair)

@@ -463,7 +463,9 @@ def test_an_option_out_of_range_is_refused(name, value):
 
 
 def test_a_rate_of_zero_is_refused():
-    with pytest.raises(ValueError, match="`rate` must be above 0. Received: 0"):
+    with pytest.raises(
+        ValueError, match=r"`rate` must be in \(0, 1\]. Received: 0"
+    ):
         Masking(rate=0)
 
 

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 
@@ -20,7 +21,7 @@ import bertbook as bb
 from bertbook.decoder.config import CausalLMConfig, Seq2SeqConfig
 from bertbook.runtime import keras
 from bertbook.training.run import RunFolder
-from bertbook.weights import tensors
+from bertbook.weights import pretrained, tensors
 from bertbook.weights.formats import read_checkpoint
 from bertbook.weights.pretrained import named_tensors
 from bertbook.weights.vocabulary import find_tokenizer
@@ -181,6 +182,54 @@ def test_a_process_killed_at_random_leaves_the_old_or_the_new_model(
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert what_is_in(tmp_path) in (IN_OLD, IN_NEW)
+
+
+def test_a_model_that_is_saved_while_the_old_one_is_read_waits(
+    models, tmp_path, monkeypatch
+):
+    old, new = models
+    old.save_pretrained(tmp_path)
+    saver = threading.Thread(target=new.save_pretrained, args=[tmp_path])
+    fill = pretrained._fill
+
+    def fill_slowly(*args):
+        saver.start()
+        saver.join(0.2)
+        return fill(*args)
+
+    monkeypatch.setattr(pretrained, "_fill", fill_slowly)
+    found = bb.BertForSequenceClassification.from_pretrained(tmp_path)
+    saver.join()
+    assert found.tokenizer.vocabulary == PIECES
+    assert list(found.config.id2label.values()) == IN_OLD[1]
+    assert what_is_in(tmp_path) == IN_NEW
+
+
+@pytest.mark.slow
+def test_a_loader_beside_two_savers_finds_one_model_each_time(models, tmp_path):
+    models[0].save_pretrained(tmp_path)
+    command = [sys.executable, "-c", SAVE_FOREVER, str(tmp_path)]
+    savers = [
+        subprocess.Popen([*command, str(size)], stdout=subprocess.PIPE)
+        for size in (200, 10**9)
+    ]
+    seen = []
+    try:
+        for saver in savers:
+            assert saver.stdout.readline() == b"ready\n"
+        for _ in range(30):
+            model = bb.BertForSequenceClassification.from_pretrained(tmp_path)
+            labels = list(model.config.id2label.values())
+            kernel = keras.ops.convert_to_numpy(model.classifier.kernel)
+            numbers = {float(number) for number in kernel.flat}
+            seen.append((numbers, labels, model.tokenizer.vocabulary))
+    finally:
+        for saver in savers:
+            saver.kill()
+            saver.communicate()
+    assert all(found in (IN_OLD, IN_NEW) for found in seen)
+    assert IN_OLD in seen
+    assert IN_NEW in seen
 
 
 # Full disks.
