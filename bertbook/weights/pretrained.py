@@ -180,7 +180,9 @@ class Pretrained:
 
     def _checked_whole(self, x):
         """Checks arrays before a compiled function hides their values."""
-        is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
+        is_batch = isinstance(x, Mapping | list | tuple | str) or hasattr(
+            x, "shape"
+        )
         return self.checked(x) if is_batch else x
 
     def checked(self, batch):
@@ -192,7 +194,9 @@ class Pretrained:
         refuse_forked_process()
         if not isinstance(batch, Mapping):
             raise ValueError(
-                "`batch` must be a dict of arrays, as a tokenizer returns. "
+                "`batch` must be a dict of arrays, as a tokenizer returns: "
+                "`model.tokenizer(texts)`, or for a `tf.data.Dataset` of texts "
+                "`map(model.tokenizer.as_map(max_length))`. "
                 f"Received: {type(batch).__name__}."
             )
         batch = without_lists(batch)
