@@ -169,8 +169,7 @@ def finetune(
             names takes those of the data.
         train: A dict of columns, as `load_dataset` returns, a list of dicts, a
             DataFrame, or a `Dataset` of Hugging Face. The columns are those of
-            `load_dataset`: `text` and `label`, for example. Labels are names,
-            or numbers from 0.
+            `load_dataset`, with its labels: `text` and `label`, for example.
         dev: The same, to choose the best weights by; without it the last ones
             stay. Its rows count alike.
         epochs: How often every row is seen.
@@ -264,12 +263,12 @@ def evaluate(
 
     Returns:
         The metrics of the task, shares in [0, 1]: one label: `accuracy`, `f1`
-        (of label 1; of more than two labels their mean) and `matthews` (from
-        -1 to 1); several labels: `exact_match`,
-        `precision`, `recall`, `f1`; a number: `pearson`, `spearman`,
-        `mean_squared_error`; a choice: `accuracy`; questions: `exact_match`
-        and `f1`, also separately for those with and without an answer; tags:
-        `precision`, `recall` and `f1` of entities, `word_accuracy`.
+        (of label 1; of more than two labels their mean) and `matthews`, from
+        -1 to 1; several labels: `exact_match`, `precision`, `recall`, `f1`; a
+        number: `pearson`, `spearman`, `mean_squared_error`; a choice:
+        `accuracy`; questions: `exact_match` and `f1`, also separately for those
+        with and without an answer; tags: `precision`, `recall` and `f1` of
+        entities, `word_accuracy`.
 
     Raises:
         KeyError: A column is missing.
