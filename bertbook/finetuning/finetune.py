@@ -71,7 +71,7 @@ class FinetuningOptions:
         strategy: Which pieces of a word get its tag: "first", "last" or "all".
         metric: The metric that chooses the best weights, as `evaluate` calls
             it, or one of `metrics`. None means `accuracy`; for several labels,
-            questions and tags `f1`; for a number `mean_squared_error`.
+            questions and tags `f1`; for a number `spearman`.
         verbose: Whether to print progress, and a line at each evaluation.
 
     Raises:
@@ -182,8 +182,8 @@ def finetune(
         seed: Seed of the order of the rows and of dropout.
         out: Folder for checkpoints, the log, and the trained model, which
             `from_pretrained` reads. None writes nothing.
-        options: A `bertbook.FinetuningOptions`: warm-up, frozen layers, early
-            stopping, the metric that decides, silence.
+        options: A `FinetuningOptions`, which `bertbook` has too: warm-up,
+            frozen layers, early stopping, the metric that decides, silence.
         class_weight: The weight of each label, by its name or its number, for
             a model with one label a text; 1 for one that is not there. Or
             "balanced": the rarer a label is, the more it counts, as in
