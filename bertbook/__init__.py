@@ -11,10 +11,13 @@ capitals; in `einsum` subscripts the same letters are lower case.
     V vocabulary        M masked slots    K classes    C choices
 
 `import bertbook` does no work: a name below is imported when it is first used,
-so that the tokenizer needs no backend and nothing loads before `setup()`.
+so that the tokenizer needs no backend and nothing loads before `setup()`. It
+only looks which backends are installed, and tells Keras where JAX is the one.
 """
 
+import os
 from importlib import import_module
+from importlib.util import find_spec
 
 _HOMES = {
     "AttentionViewer": "figures.viewers",
@@ -49,6 +52,19 @@ _HOMES = {
     "train_translation": "translation.train",
     "translate": "translation.translate",
 }
+
+
+def _name_only_jax():
+    """Names JAX to Keras where it is the only backend.
+
+    A later `import keras` looks for TensorFlow otherwise, and fails.
+    """
+    others = "tensorflow", "torch"
+    if find_spec("jax") and not any(map(find_spec, others)):
+        os.environ.setdefault("KERAS_BACKEND", "jax")
+
+
+_name_only_jax()
 
 __all__ = sorted([*_HOMES, "__version__"])
 

@@ -2,7 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +92,19 @@ class TrainedParameters(NamedTuple):
     trained: int
     total: int
 
+class LoraSettings(NamedTuple):
+    rank: int
+    alpha: float
+    layers: tuple[str, ...]
+    base: str
+
+class _Rates(TypedDict, total=False):
+    """Rates of dropout that take the place of the stored ones."""
+
+    hidden_dropout_prob: float
+    attention_probs_dropout_prob: float
+    classifier_dropout: float
+
 class _Model:
     """What the models take from `keras.Model`; a model is one."""
 
@@ -90,6 +112,13 @@ class _Model:
     trainable: bool
     tokenizer: Tokenizer | None
     load_report: LoadReport | None
+    lora: LoraSettings | None
+    stop_training: bool
+    compiled: bool
+    input_spec: Any
+    supports_masking: bool
+    @property
+    def path(self) -> str: ...
     @property
     def layers(self) -> list[Any]: ...
     @property
@@ -107,11 +136,35 @@ class _Model:
     @property
     def optimizer(self) -> Any: ...
     @property
+    def non_trainable_variables(self) -> list[Any]: ...
+    @property
+    def metrics_names(self) -> list[str]: ...
+    @property
+    def metrics_variables(self) -> list[Any]: ...
+    @property
+    def losses(self) -> list[Any]: ...
+    @property
+    def loss(self) -> Any: ...
+    @property
+    def jit_compile(self) -> bool: ...
+    @property
+    def run_eagerly(self) -> bool: ...
+    @property
+    def distribute_strategy(self) -> Any: ...
+    @property
+    def quantization_mode(self) -> str | None: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def variable_dtype(self) -> str: ...
+    @property
     def dtype_policy(self) -> Any: ...
     @property
     def compute_dtype(self) -> str: ...
     @property
     def built(self) -> bool: ...
+    def build(self, input_shape: Any = ...) -> None: ...
+    def call(self, *args: Any, **kwargs: Any) -> Any: ...
     def compile(
         self,
         optimizer: Any = ...,
@@ -179,6 +232,58 @@ class _Model:
     ) -> Any: ...
     def predict_on_batch(self, x: Any) -> Any: ...
     def compute_on_batch(self, batch: Batch) -> Any: ...
+    def train_step(self, data: Any) -> Any: ...
+    def test_step(self, data: Any) -> Any: ...
+    def predict_step(self, data: Any) -> Any: ...
+    def make_train_function(self, force: bool = ...) -> Any: ...
+    def make_test_function(self, force: bool = ...) -> Any: ...
+    def make_predict_function(self, force: bool = ...) -> Any: ...
+    def compute_loss(
+        self,
+        x: Any = ...,
+        y: Any = ...,
+        y_pred: Any = ...,
+        sample_weight: Any = ...,
+        training: bool = ...,
+    ) -> Any: ...
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = ...
+    ) -> Any: ...
+    def get_metrics_result(self) -> dict[str, Any]: ...
+    def reset_metrics(self) -> None: ...
+    def add_loss(self, loss: Any) -> None: ...
+    def add_weight(self, *args: Any, **kwargs: Any) -> Any: ...
+    def stateless_call(
+        self,
+        trainable_variables: Any,
+        non_trainable_variables: Any,
+        *args: Any,
+        return_losses: bool = ...,
+        **kwargs: Any,
+    ) -> Any: ...
+    def stateless_compute_loss(
+        self,
+        trainable_variables: Any,
+        non_trainable_variables: Any,
+        metrics_variables: Any,
+        x: Any = ...,
+        y: Any = ...,
+        y_pred: Any = ...,
+        sample_weight: Any = ...,
+        training: bool = ...,
+    ) -> Any: ...
+    def get_state_tree(self, value_format: str = ...) -> dict[str, Any]: ...
+    def set_state_tree(self, state_tree: Mapping[str, Any]) -> None: ...
+    def compute_output_shape(self, *args: Any, **kwargs: Any) -> Any: ...
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any: ...
+    def symbolic_call(self, *args: Any, **kwargs: Any) -> Any: ...
+    def to_json(self, **kwargs: Any) -> str: ...
+    def get_compile_config(self) -> dict[str, Any] | None: ...
+    def compile_from_config(self, config: Mapping[str, Any]) -> None: ...
+    def get_build_config(self) -> dict[str, Any] | None: ...
+    def build_from_config(self, config: Mapping[str, Any]) -> None: ...
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self: ...
     def summary(self, **kwargs: Any) -> None: ...
     def count_params(self) -> int: ...
     def get_config(self) -> dict[str, Any]: ...
@@ -214,6 +319,9 @@ class _Model:
 
 class BertEncoder(_Model):
     config: BertConfig
+    embeddings: Any
+    blocks: list[Any]
+    pooler: Any
     def __init__(
         self,
         config: BertConfig,
@@ -232,6 +340,7 @@ class BertEncoder(_Model):
         pooler: bool = ...,
         dtype: Dtype | None = ...,
         name: str | None = ...,
+        **rates: Unpack[_Rates],
     ) -> Self: ...
     def __call__(
         self,
@@ -270,6 +379,7 @@ class _BertWithHead(_Model):
         attention: str = ...,
         dtype: Dtype | None = ...,
         name: str | None = ...,
+        **rates: Unpack[_Rates],
     ) -> Self: ...
 
 class BertForMaskedLM(_BertWithHead):
@@ -319,6 +429,7 @@ class _BertWithLabels(_Model):
     config: BertConfig
     encoder: BertEncoder
     num_labels: int
+    classifier: Any
     def __call__(
         self, batch: Batch, training: bool | None = None
     ) -> Tensor: ...
@@ -347,6 +458,7 @@ class BertForSequenceClassification(_BertWithLabels):
         attention: str = ...,
         dtype: Dtype | None = ...,
         name: str | None = ...,
+        **rates: Unpack[_Rates],
     ) -> Self: ...
     def predict_texts(
         self,
@@ -380,6 +492,7 @@ class BertForTokenClassification(_BertWithLabels):
         attention: str = ...,
         dtype: Dtype | None = ...,
         name: str | None = ...,
+        **rates: Unpack[_Rates],
     ) -> Self: ...
     def predict_entities(
         self,

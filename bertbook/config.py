@@ -481,7 +481,8 @@ def _check_labels(config: BertConfig) -> None:
         and set(labels) == set(range(len(labels)))
     ):
         raise ValueError(
-            "`id2label` must name the classes 0, 1, 2, ... without a gap. "
+            "`id2label` must name the classes 0, 1, 2, ... without a gap, such "
+            'as {0: "bad", 1: "good"}. '
             f"Received: {labels!r}."
         )
     for number, name in labels.items():

@@ -12,7 +12,8 @@ FORMS = (
     'a shipped name ("mini"), a folder in the Hugging Face layout '
     "(config.json, model.safetensors), a folder in Google's layout "
     "(bert_config.json, bert_model.ckpt.*), a KerasHub preset folder, "
-    '"hf://org/name", or "keras://preset"'
+    '"hf://org/name", such as "hf://google-bert/bert-base-uncased", or '
+    '"keras://preset"'
 )
 
 # What a folder on the Hub may hold that we read.

@@ -111,7 +111,7 @@ def test_a_name_that_stands_for_nothing(name):
         find_folder(name)
     message = str(caught.value)
     assert message.startswith('`name_or_dir` must be a shipped name ("mini")')
-    assert '"hf://org/name"' in message
+    assert '"hf://org/name", such as "hf://google-bert/' in message
     assert "Shipped names: en-es, mini" in message
     assert message.endswith(f"Received: {str(name)!r}.")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import bertbook as bb
+from bertbook.runtime import keras
 
 mypy = pytest.importorskip("mypy.api")
 PROGRAM = Path(__file__).parent / "typing" / "program.py"
@@ -31,7 +32,28 @@ TYPOS = [
     ("bb.PretrainingRecipe", "bb.PretrainRecipe"),
     ("attention_path(encoder).why", "attention_path(encoder).reason"),
     ("viewer.to_html()", "viewer.as_html()"),
+    ("model.save_adapter(", "model.save_adapters("),
+    ("hidden_dropout_prob=0.2", "hidden_dropout=0.2"),
+    ("model.losses", "model.loses"),
 ]
+# Names of `keras.Model` that nobody needs who only uses a model.
+LEFT_OUT = {
+    "add_metric",
+    "add_variable",
+    "compiled_loss",
+    "compiled_metrics",
+    "compute_mask",
+    "distribute_reduction_method",
+    "get_quantization_layer_structure",
+    "input",
+    "input_dtype",
+    "load_own_variables",
+    "output",
+    "quantized_build",
+    "quantized_call",
+    "rematerialized_call",
+    "save_own_variables",
+}
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +92,21 @@ def test_the_stub_names_what_the_package_offers():
     for name in set(bb.__all__) - {"__version__"}:
         forms = f"class {name}(", f"def {name}(", f" as {name}\n"
         assert any(form in stub for form in forms), name
+
+
+def test_the_stub_has_what_keras_gives_a_model():
+    (model,) = (
+        node
+        for node in ast.parse(STUB.read_text("utf-8")).body
+        if getattr(node, "name", "") == "_Model"
+    )
+    known = {
+        node.target.id if isinstance(node, ast.AnnAssign) else node.name
+        for node in model.body
+        if isinstance(node, ast.AnnAssign | ast.FunctionDef)
+    }
+    public = {name for name in dir(keras.Model) if not name.startswith("_")}
+    assert public - LEFT_OUT <= known
 
 
 def definitions(body, owner=bb):

@@ -105,6 +105,11 @@ def load_dataset(
             `train_dev_split` says how they are drawn.
         seed: Seed of this draw.
 
+    Returns:
+        A dict of columns, as `finetune`, `evaluate` and `train_dev_split` take.
+        Of a file of your own no row is left out: a value that is missing, or
+        of another kind, is an error that names its line.
+
     Raises:
         ValueError: `name` or `split` is unknown, a file is damaged, its
             columns are not known or values do not fit, or a download is not
@@ -113,6 +118,12 @@ def load_dataset(
         FileNotFoundError: The files are not there and cannot be downloaded;
             the message says where to get them.
         ConnectionError: A download broke off.
+
+    A file of reviews, a tenth of it held out, and a known set:
+
+        columns = {"text_column": "body", "label_column": "stars"}
+        train = load_dataset("reviews.csv", "train", dev=0.1, **columns)
+        dev = load_dataset("reviews.csv", "dev", dev=0.1, **columns)
 
     >>> data = load_dataset("opinions", "train")
     >>> sorted(data), len(data["text"]), data["label"][:3]

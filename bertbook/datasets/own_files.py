@@ -115,10 +115,12 @@ def train_dev_split(
     at least one for each part: those whose hash is smallest, the SHA-256 of
     the seed, a colon and the number of the row, such as "0:17". So the same
     rows are drawn on every machine and with every version. Both parts keep the
-    order of the rows.
+    order of the rows. Labels are not looked at: dev may hold few rows of a rare
+    one, or none.
 
     Args:
-        data: A table of R rows, as `finetune` takes.
+        data: A table of R rows, as `finetune` takes: a dict of columns, a list
+            of dicts, a DataFrame, or a `Dataset` of Hugging Face.
         dev: The share of the rows that are drawn, above 0 and below 1.
         seed: An integer; another one draws other rows.
 

@@ -52,8 +52,11 @@ class FinetuningOptions:
     """Options that most runs leave at their defaults.
 
     Attributes:
-        warmup: Share of the steps on the way up.
-        weight_decay: As in `make_optimizer`; `clip_norm` alike.
+        warmup: Share of the steps in which the learning rate rises to its
+            peak; after them it falls to 0.
+        weight_decay: Share of a weight taken off at each step, times the
+            learning rate; norms and biases have none.
+        clip_norm: Largest norm of all gradients together; None never clips.
         frozen_layers: Lowest layers that are not trained, with the
             embeddings; -1 for the whole encoder. None trains everything.
         layer_decay: Factor of the learning rate from each layer to the one
@@ -63,10 +66,13 @@ class FinetuningOptions:
         evaluation_steps: Steps between evaluations on dev; None means once an
             epoch.
         checkpoint_steps: Steps between checkpoints, where there is `out`.
-        stride: As in `base.Settings`; `strategy` alike.
-        metric: The metric that chooses the best weights; None means that of
-            the task.
-        verbose: Whether to print a line at each evaluation.
+        stride: Tokens from one window of a long text to the next, for
+            questions and tags; None takes half of a window.
+        strategy: Which pieces of a word get its tag: "first", "last" or "all".
+        metric: The metric that chooses the best weights, as `evaluate` calls
+            it, or one of `metrics`. None means `accuracy`; for several labels,
+            questions and tags `f1`; for a number `spearman`.
+        verbose: Whether to print progress, and a line at each evaluation.
 
     Raises:
         ValueError: A number is out of range.
@@ -157,20 +163,27 @@ def finetune(
     `patience` of the options resumes exactly.
 
     Args:
-        model: One of the task models, with a tokenizer. A model whose labels
-            have no names takes those of the data.
+        model: A `BertForSequenceClassification`, `BertForTokenClassification`,
+            `BertForQuestionAnswering` or `BertForMultipleChoice`, with a
+            tokenizer. It need not be compiled. A model whose labels have no
+            names takes those of the data.
         train: A dict of columns, as `load_dataset` returns, a list of dicts, a
-            DataFrame, or a `Dataset` of Hugging Face.
+            DataFrame, or a `Dataset` of Hugging Face. The columns are those of
+            `load_dataset`, with its labels: `text` and `label`, for example.
         dev: The same, to choose the best weights by; without it the last ones
             stay. Its rows count alike.
         epochs: How often every row is seen.
-        learning_rate: The peak, after the warm-up.
+        learning_rate: The peak, after the warm-up. 2e-5 to 5e-5 suit a model
+            of the size `base`, about 3e-4 those that ship with the package.
         batch_size: Rows an update of the weights.
         max_length: Tokens that texts are cut to, or of a window. None never
-            cuts, and takes windows of at most 384.
+            cuts: a text that is longer than the model can read is an error,
+            for questions and tags it is read in windows of at most 384.
         seed: Seed of the order of the rows and of dropout.
-        out: Folder for checkpoints, the log, and the trained model.
-        options: A `FinetuningOptions`.
+        out: Folder for checkpoints, the log, and the trained model, which
+            `from_pretrained` reads. None writes nothing.
+        options: A `FinetuningOptions`, which `bertbook` has too: warm-up,
+            frozen layers, early stopping, the metric that decides, silence.
         class_weight: The weight of each label, by its name or its number, for
             a model with one label a text; 1 for one that is not there. Or
             "balanced": the rarer a label is, the more it counts, as in
@@ -184,13 +197,14 @@ def finetune(
 
     Returns:
         A dict of lists, one entry for each evaluation: `step`, `epoch`,
-        `loss`, `rows_per_second` and, with `dev`, its metrics as `dev_...`.
+        `loss`, `rows_per_second` and, with `dev`, its metrics as `dev_...`,
+        those of `evaluate`.
 
     Raises:
         KeyError: A column is missing.
         ValueError: An argument or a row of the data does not fit the model,
-            `out` holds a run with other settings, or the loss, an output or
-            a metric is not finite.
+            `out` holds a run with other settings (all are named), or the loss,
+            an output or a metric is not finite.
         OSError: A checkpoint cannot be written.
     """
     options = _checked_options(options)
@@ -239,27 +253,27 @@ def evaluate(
     """Measures a model on labeled data.
 
     Args:
-        model: One of the task models, with a tokenizer.
+        model: As in `finetune`; no further training is needed.
         data: As `train` in `finetune`. Every row counts alike.
-        max_length: As in `finetune`; `stride` as in `base.Settings`.
+        max_length: As in `finetune`: None never cuts.
         batch_size: Rows computed at a time.
-        stride: Tokens from one window to the next.
+        stride: Tokens from one window of a long text to the next, for
+            questions and tags; None takes half of a window.
         metrics: Further metrics, as in `finetune`.
 
     Returns:
-        The metrics of the task, shares in [0, 1]: one label: `accuracy`, and,
-        where scikit-learn is installed, `f1` (of label 1; of more than two
-        labels their mean) and `matthews`; several labels: `exact_match`,
-        `precision`, `recall`, `f1`; a number: `pearson`, `spearman`,
-        `mean_squared_error`; a choice: `accuracy`; questions: `exact_match`
-        and `f1`, also separately for those with and without an answer; tags:
-        `precision`, `recall` and `f1` of entities, `word_accuracy`.
+        The metrics of the task, shares in [0, 1]: one label: `accuracy`, `f1`
+        (of label 1; of more than two labels their mean) and `matthews`, from
+        -1 to 1; several labels: `exact_match`, `precision`, `recall`, `f1`; a
+        number: `pearson`, `spearman`, `mean_squared_error`; a choice:
+        `accuracy`; questions: `exact_match` and `f1`, also separately for those
+        with and without an answer; tags: `precision`, `recall` and `f1` of
+        entities, `word_accuracy`.
 
     Raises:
         KeyError: A column is missing.
         ValueError: An argument or a row does not fit the model, or an output
             or a metric is not finite.
-        ImportError: scipy, which correlations need, is not installed.
     """
     check_count(batch_size, "batch_size")
     if stride is not None:

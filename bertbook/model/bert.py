@@ -335,10 +335,13 @@ class BertForSequenceClassification(BertWithHead):
         """Labels raw texts.
 
         Args:
-            texts: A list of texts, or a column of a table.
+            texts: A list of texts, or a column of a table; [] gives []. One
+                text goes in a list, too.
             pairs: Optional list of their second texts.
-            max_length: Tokens that longer texts are cut to. None never cuts.
-            batch_size: Most texts computed at a time.
+            max_length: Tokens that longer texts are cut to. None never cuts:
+                a text that is longer than the model can read is an error.
+            batch_size: Most texts computed at a time. It does not change the
+                results.
             all_scores: Whether to return the probability of every label.
             verbose: Whether to print how far it is.
 

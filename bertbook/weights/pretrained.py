@@ -197,7 +197,9 @@ class Pretrained:
         refuse_forked_process()
         if not isinstance(batch, Mapping):
             raise ValueError(
-                "`batch` must be a dict of arrays, as a tokenizer returns. "
+                "`batch` must be a dict of arrays, as a tokenizer returns: "
+                "`model.tokenizer(texts)`, or for a `tf.data.Dataset` of texts "
+                "`map(model.tokenizer.as_map(max_length))`. "
                 f"Received: {type(batch).__name__}."
             )
         batch = without_lists(batch)

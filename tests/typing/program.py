@@ -49,6 +49,32 @@ def train(out: Path) -> dict[str, float]:
     return bb.evaluate(model, dev, batch_size=8)
 
 
+def adapt(out: Path) -> int:
+    model = bb.BertForSequenceClassification.from_pretrained(
+        "mini", num_labels=2, hidden_dropout_prob=0.2
+    )
+    part, dev = bb.train_dev_split([{"text": "Fine.", "label": 1}] * 9, dev=0.2)
+    trained = bb.add_lora(model, rank=4).trained
+    bb.finetune(model, part, dev, epochs=1)
+    model.save_adapter(out / "adapter")
+    model.load_adapter(out / "adapter")
+    bb.merge_lora(model)
+    model.quantize("int8")
+    model.save(out / "model.keras")
+    model.export(out / "served", verbose=False)
+    print(model.to_json(), model.jit_compile, model.losses, model.lora)
+    model.reset_metrics()
+    return trained
+
+
+class Doubled(bb.BertForSequenceClassification):
+    def call(self, batch: Any, training: bool | None = None) -> Any:
+        return 2.0 * super().call(batch, training=training)
+
+    def train_step(self, data: Any) -> Any:
+        return super().train_step(data)
+
+
 def begin(files: list[Path], out: Path) -> bb.BertForPreTraining:
     recipe = bb.PretrainingRecipe(steps=10, batch_size=8, dtype="auto")
     config = bb.BertConfig.named("tiny", vocab_size=8_192)

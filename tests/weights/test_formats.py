@@ -506,6 +506,8 @@ IDS = np.full((2, 3), 5)
         ({"input_ids": np.full((1, 2), 1.5)}, ValueError, "must hold integers"),
         ({"token_type_ids": IDS}, KeyError, "must hold `input_ids`"),
         (IDS, ValueError, "`batch` must be a dict"),
+        (["A text."], ValueError, r"`model\.tokenizer\(texts\)`.*as_map"),
+        ("A text.", ValueError, "`batch` must be a dict.*Received: str"),
         ({"input_ids": [[1, 2], [3]]}, ValueError,
          "`input_ids` must have rows of one length"),
         ({"input_ids": IDS, "attention_mask": np.ones((2, 3, 1))}, ValueError,
