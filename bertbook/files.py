@@ -262,8 +262,12 @@ FILES = "files"
 RECORD = "record.json"
 
 
-def check_folder(folder: Any) -> Path:
+def check_folder(folder: Any, name: str = "folder") -> Path:
     """Returns the path of a folder that is there, or that can be made.
+
+    Args:
+        folder: The path.
+        name: What the user gave it as, for messages.
 
     Raises:
         ValueError: It is no path, the path of a file, or its name is not
@@ -271,19 +275,19 @@ def check_folder(folder: Any) -> Path:
     """
     if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
         raise ValueError(
-            f"`folder` must be the path of a folder. Received: {folder!r}."
+            f"`{name}` must be the path of a folder. Received: {folder!r}."
         )
     path = Path(os.fsdecode(os.fspath(folder)))
     try:
         str(path).encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(
-            "`folder` must be a name in UTF-8. Received: "
+            f"`{name}` must be a name in UTF-8. Received: "
             f"{str(path).encode('utf-8', 'backslashreplace')!r}."
         ) from error
     if "\0" in str(path) or path.exists() and not path.is_dir():
         raise ValueError(
-            f"`folder` must be a folder, not a file. Received: {str(path)!r}."
+            f"`{name}` must be a folder, not a file. Received: {str(path)!r}."
         )
     return path
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bertbook import locations
 from bertbook.cli.parsing import add_command
-from bertbook.files import check_folder, read_json
+from bertbook.files import read_json
 
 # The parts by whose tensors a class is known where no config names it. Three
 # classes have a `classifier`; only one of them also reads the pooler and gives
@@ -37,7 +37,7 @@ def _convert_model(options) -> None:
         ValueError: The folder to write is the one that is read, or the model
             lacks tensors, which would be drawn at random.
     """
-    out = check_folder(options.out)
+    out = Path(options.out)
     _check_is_another(options.source, out)
     model = _load_whole(options.source)
     print(model.load_report)

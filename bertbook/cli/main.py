@@ -10,6 +10,7 @@ from pathlib import Path
 from bertbook import runtime
 from bertbook.cli import convert, finetuning, info, predict, translation
 from bertbook.cli.parsing import DTYPE, Help, add_command
+from bertbook.files import check_folder
 from bertbook.pretraining import examples, masking
 
 FAILED = 1  # what a user cannot mend by another command, such as full memory
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 f"`{options.command}` prints its results. Received: a closed "
                 "standard output."
             )
+        if hasattr(options, "out"):  # before hours of work for it
+            check_folder(options.out, "--out")
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # as by `| head`: nobody reads any more

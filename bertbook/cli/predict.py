@@ -1,7 +1,9 @@
 """The command `predict`: a line of output for each row, as the rows come."""
 
+import contextlib
 import csv
 import io
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -85,7 +87,8 @@ def predict(options) -> None:
             ) from None
     model = finetuning.load_finetuned(options.model)
     writer = Writer(model, options)
-    fitting = parts_of(_again(first, rows), model.architecture, bool(columns))
+    rows = itertools.chain([first], rows)
+    fitting = parts_of(rows, model.architecture, bool(columns))
 
     def compute(found: list[Any]) -> list[Any]:
         return finetuning.predict_rows(
@@ -96,17 +99,40 @@ def predict(options) -> None:
             **writer.wanted,
         )
 
-    answers = answer(fitting, options.batch_size, compute)
+    def compute_at_once(found: list[Any]) -> list[Any]:
+        with uncompiled():
+            return compute(found)
+
+    answers = itertools.chain(
+        answer([next(fitting)], 1, compute_at_once),
+        answer(fitting, options.batch_size, compute),
+    )
     for number, ((name, _), prediction) in enumerate(answers, 1):
         writer.write(name, prediction)
         writer.show(number)
     writer.end()
 
 
-def _again(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    """Yields a row that was looked at, then the rest."""
-    yield first
-    yield from rest
+@contextlib.contextmanager
+def uncompiled() -> Iterator[None]:
+    """Computes one operation after the other in the body, where that is quick.
+
+    To compile a model takes longer than to compute one row without. JAX would
+    compile every operation alone, so it goes on compiling the whole.
+    """
+    from bertbook.runtime import keras
+
+    if keras.backend.backend() != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
 
 
 def _rows_at_a_time(model: Any, batch_size: int) -> int:

@@ -156,8 +156,9 @@ def chunks(
 
     The first is a batch, so that an answer comes soon; the later ones are up
     to `LARGEST_CHUNK` batches, whose rows are computed in the order of their
-    length. A chunk below a batch has 1, 2, 4, ... rows: each other number of
-    rows would be compiled anew.
+    length. What a pausing pipe gave below a batch is cut into 1, 2, 4, ...
+    rows: each other number of rows would be compiled anew. The last rows are
+    one chunk.
 
     >>> rows = [(number, "a") for number in range(1, 8)]
     >>> [len(chunk) for chunk in chunks([*rows, None, (8, "b")], 2)]
@@ -173,7 +174,8 @@ def chunks(
             chunk = []
         if row is not None and not chunk:
             batches = min(2 * batches, LARGEST_CHUNK)
-    yield from _powers(chunk, batch_size)
+    if chunk:
+        yield chunk
 
 
 def _powers(chunk: list[Numbered], batch_size: int) -> Iterator[list[Numbered]]:

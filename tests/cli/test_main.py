@@ -179,13 +179,56 @@ def test_ctrl_c_is_one_line_that_says_how_to_go_on(words, tmp_path):
     assert b"\x1b" not in printed
 
 
-def test_a_file_name_that_is_no_utf_8_is_written_and_printed(tmp_path):
-    source = write_hugging_face(tmp_path / "a", CONFIG, "")
-    out = os.fsencode(tmp_path) + b"/o\xff"
-    result = bertbook("convert", str(source), "--out", out)
-    assert result.returncode == 0, result.stderr
-    assert b"written: " + out in result.stdout
-    assert b"model.safetensors" in os.listdir(out)
+# The commands that write a folder, without `--out`.
+WRITERS = {
+    "convert": ["mini"],
+    "pretrain": ["--corpus", "corpus.txt", "--steps", "1"],
+    "finetune": ["opinions"],
+    "train-translation": ["translation"],
+}
+
+
+def test_each_command_that_writes_a_folder_is_here():
+    parsers = commands._build_parser()._subparsers._group_actions[0].choices
+    found = {
+        name
+        for name, parser in parsers.items()
+        if any("--out" in action.option_strings for action in parser._actions)
+    }
+    assert found == set(WRITERS)
+
+
+@pytest.mark.parametrize("command", WRITERS)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (b"o\xff", "must be a name in UTF-8"),
+        (b"\xff/o", "must be a name in UTF-8"),
+        (b"file", "must be a folder, not a file"),
+        (b"", "must be the path of a folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_refused_at_once(
+    command, name, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for file in ("corpus.txt", "file"):
+        (tmp_path / file).write_text("A cat sat.\n\nIt was warm.\n")
+    before = sorted(tmp_path.rglob("*"))
+    words = [command, *WRITERS[command], "--out", os.fsdecode(name)]
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    assert f"bertbook: `--out` {message}. Received: " in printed.err
+    assert printed.out == ""  # no work has begun
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_name_that_is_no_utf_8_is_printed_by_a_program(tmp_path):
+    result = bertbook("convert", "mini", "--out", bytes(tmp_path) + b"/o\xff")
+    assert result.returncode == 2
+    assert b"`--out` must be a name in UTF-8" in result.stderr
+    assert result.stderr.count(b"\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_bad_file_name_that_is_no_utf_8_is_named():

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import bertbook as bb
+from bertbook import runtime
 from bertbook.cli import finetuning, predict
 from bertbook.cli.main import main
 from bertbook.config import BertConfig
@@ -63,6 +64,54 @@ def answered(monkeypatch):
 
     monkeypatch.setattr(finetuning, "load_finetuned", lambda name: Model())
     return asked
+
+
+class Output(io.StringIO):
+    """Notes each line when it is written, and when it is sent on."""
+
+    def __init__(self, events):
+        super().__init__()
+        self.events = events
+
+    def write(self, text):
+        if text.strip():
+            self.events.append("line")
+        return len(text)
+
+    def flush(self):
+        if self.events[-1] == "line":
+            self.events[-1] = "sent"
+
+
+def events_of(monkeypatch, *words):
+    """Returns what a command computes, how, and prints, in that order."""
+    events = []
+
+    class Model:
+        architecture = "BertForSequenceClassification"
+
+        def predict_texts(self, texts, **options):
+            events.append(f"{how()} {len(texts)}")
+            return [{"label": "a"} for _ in texts]
+
+    monkeypatch.setattr(finetuning, "load_finetuned", lambda name: Model())
+    monkeypatch.setattr("sys.stdout", Output(events))
+    assert main(["predict", "--model", "m", *words]) == 0
+    return events
+
+
+def has_eager():
+    """Returns whether the backend computes without compiling."""
+    return runtime.choose_backend() == "tensorflow"
+
+
+def how():
+    """Returns whether functions are compiled at the moment."""
+    if not has_eager():
+        return "compiled"
+    import tensorflow as tf
+
+    return "eager" if tf.config.functions_run_eagerly() else "compiled"
 
 
 def give(monkeypatch, text):
@@ -163,6 +212,43 @@ def test_progress_is_for_a_terminal_alone(answered, capsys, monkeypatch):
     )
     assert main(["predict", "--model", "m"]) == 0
     assert capsys.readouterr().err == "\r100 rows\r200 rows\r300 rows\n"
+
+
+def test_the_first_row_is_answered_before_anything_is_compiled(monkeypatch):
+    first = "eager 1" if has_eager() else "compiled 1"
+    assert events_of(monkeypatch, "a") == [first, "sent"]
+    rest = ["sent", "compiled 2", "sent", "sent"]
+    for head, *words in (["b"], ["text", "--text-column", "text"]):
+        lines = [head] * (3 + len(words) // 2)
+        give(monkeypatch, "\n".join(lines))
+        assert events_of(monkeypatch, *words) == [first, *rest]
+    assert how() == "compiled"
+
+
+def test_ten_thousand_rows_are_computed_in_few_calls(monkeypatch):
+    give(monkeypatch, "a\n" * 10_000)
+    events = events_of(monkeypatch)
+    sizes = [int(event.split()[1]) for event in events if event != "sent"]
+    assert sizes[:6] == [1, 32, 64, 128, 256, 512]
+    assert set(sizes[6:-1]) == {1_024}
+    assert sum(sizes) == events.count("sent") == 10_000
+
+
+def test_functions_are_compiled_again_after_an_error():
+    with pytest.raises(RuntimeError), predict.uncompiled():
+        raise RuntimeError
+    assert how() == "compiled"
+
+
+def test_the_first_row_gets_the_answer_that_it_gets_among_others(
+    folder, capsys, monkeypatch
+):
+    give(monkeypatch, "one\n" * 3)
+    assert main(["predict", "--model", str(folder)]) == 0
+    first, *others = map(json.loads, capsys.readouterr().out.splitlines())
+    for other in others:
+        assert other["label"] == first["label"]
+        assert other["score"] == pytest.approx(first["score"], abs=1e-5)
 
 
 def test_an_answer_comes_before_the_next_line_is_written(folder):

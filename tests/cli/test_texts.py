@@ -113,8 +113,9 @@ def test_chunks_grow_and_keep_every_row_in_its_place():
     assert [row for chunk in found for row in chunk] == rows
     sizes = [len(chunk) for chunk in found]
     assert sizes[:6] == [4, 8, 16, 32, 64, 76]
-    sizes = [len(chunk) for chunk in chunks(rows[:13], 32)]
+    sizes = [len(chunk) for chunk in chunks([*rows[:13], None], 32)]
     assert sizes == [8, 4, 1]
+    assert [len(chunk) for chunk in chunks(rows[:13], 32)] == [13]
 
 
 def test_answers_before_a_bad_line_are_given_and_the_line_is_named():
