@@ -77,6 +77,16 @@ class Dense(keras.layers.Dense):
         super().__init__(units, activation, kernel_initializer=kernel, **kwargs)
         self.is_linear = activation is None
 
+    @property
+    def activation(self):
+        """Returns the function of the sum, one that converters know of two."""
+        is_gelu = self._activation is activation("gelu")
+        return _gelu_by_erf if is_gelu and is_exporting() else self._activation
+
+    @activation.setter
+    def activation(self, function):
+        self._activation = function
+
     def call(self, inputs, training=None):
         """Returns `(..., units)` for `(..., D)`."""
         is_product = self.is_linear or self.bias is None
@@ -170,17 +180,6 @@ class FeedForward(keras.layers.Layer):
         return self.contract(widened)  # (B, S, D)
 
 
-def gelu(x):
-    """Returns x times the normal distribution function of x.
-
-    Keras writes it with `erfc`, which is exact far below 0 too; converters to
-    other formats know `erf` alone.
-    """
-    if is_exporting():
-        return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
-    return ops.gelu(x, approximate=False)
-
-
 @functools.cache
 def activation(hidden_act):
     """Returns the function that `hidden_act` of a config names.
@@ -192,7 +191,7 @@ def activation(hidden_act):
             "gelu_tanh" or "relu".
     """
     functions = {
-        "gelu": gelu,
+        "gelu": lambda x: ops.gelu(x, approximate=False),
         "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
         "relu": ops.relu,
     }
@@ -213,3 +212,11 @@ def gather_tokens(hidden, positions):
     first = ops.arange(ops.shape(hidden)[0], dtype="int32") * length  # (B,)
     places = ops.cast(positions, "int32") + first[:, None]  # (B, M)
     return ops.take(ops.reshape(hidden, (-1, width)), places, axis=0)
+
+
+def _gelu_by_erf(x):
+    """Returns the exact GELU as converters to other formats know it.
+
+    Keras writes it with `erfc`, which is exact far below 0 too.
+    """
+    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
