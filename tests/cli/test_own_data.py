@@ -3,6 +3,7 @@
 import argparse
 import csv
 import json
+import re
 
 import pytest
 
@@ -81,6 +82,37 @@ def test_a_second_file_is_dev(calls, tmp_path):
         assert [call[:2] for call in calls] == [
             ("train.csv", "every"), (name, "every"),
         ]  # fmt: skip
+
+
+BODY = ["--text-column", "body"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["x.csv"], "as in `--text-column body --label-column stars`"),
+        (["x.csv", *BODY], "`--label-column` must tell .* `--label-column st"),
+        (["x.csv", "--text-column", "bodi"], "`--text-column` .* 'body'"),
+        (["x.csv", *BODY, "--text-pair-column", "b"], "`--text-pair-column`"),
+        (["y.csv"], "`dataset` must be a file or .* mean 'x.csv'"),
+        (
+            ["x.csv", *BODY, "--label-column", "stars", "--dev", "y.csv"],
+            "`--dev` must be a file or .* mean 'x.csv'",
+        ),
+        (["opinions", *BODY], "`--text-column` .* 'opinions'"),
+    ],
+)
+def test_a_message_names_options_of_the_command(
+    words, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    write_reviews(tmp_path / "x.csv")
+    assert main(["finetune", *words, "--out", "run"]) == 2
+    printed = capsys.readouterr().err
+    assert re.search(message, printed)
+    assert "_column" not in printed
+    assert "load_dataset" not in printed
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_file_alone_has_no_dev(calls):
