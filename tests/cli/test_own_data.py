@@ -9,7 +9,7 @@ import pytest
 
 import bertbook as bb
 from bertbook.cli import own_data
-from bertbook.cli.finetuning import model_for
+from bertbook.cli.finetuning import head_for
 from bertbook.cli.main import _build_parser, main
 from bertbook.cli.own_data import (
     check_task,
@@ -193,12 +193,14 @@ def test_labels_become_names_in_the_order_of_their_numbers():
 
 def test_a_model_has_the_names_of_the_labels_and_of_several():
     data = {"text": ["a"] * 11, "label": [str(n) for n in range(1, 12)]}
-    model = model_for(data, "mini", "classification")
-    assert model.config.id2label == {n: str(n + 1) for n in range(11)}
+    _, head = head_for(data, "classification")
+    assert head == {"id2label": {n: str(n + 1) for n in range(11)}}
     data = {"text": ["a", "b"], "label": [["x"], ["y", "z"]]}
-    model = model_for(data, "mini", "several-labels")
-    assert model.problem_type == "multi_label_classification"
-    assert list(model.config.id2label.values()) == ["x", "y", "z"]
+    _, head = head_for(data, "several-labels")
+    assert head == {
+        "id2label": {0: "x", 1: "y", 2: "z"},
+        "problem_type": "multi_label_classification",
+    }
 
 
 def test_labels_are_called_as_a_model_calls_them():
