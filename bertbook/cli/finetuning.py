@@ -30,7 +30,10 @@ DATASET = (
 def add_commands(commands) -> None:
     """Adds both commands to a parser."""
     parser = add_command(
-        commands, "finetune", "train a model on a data set, or go on", finetune
+        commands,
+        "finetune",
+        "train a model on a data set, or resume a run",
+        finetune,
     )
     _add_run(parser.add_argument)
     own_data.add_columns(parser)
@@ -61,7 +64,11 @@ def _add_run(add) -> None:
     """Adds what is trained, on what, and where it goes."""
     add("dataset", help=DATASET)
     add("--model", default="mini", help="name or folder to start from")
-    add("--out", required=True, help="folder of the run; see --epochs")
+    add(
+        "--out",
+        required=True,
+        help="folder to write; the same command resumes there",
+    )
     add(
         "--dev",
         help="share of the file's rows to choose the best weights by, such as "
@@ -75,9 +82,14 @@ def _add_run(add) -> None:
 
 def _add_recipe(add) -> None:
     """Adds the numbers of a run."""
-    add("--epochs", type=int, default=3, help="times that each row is seen")
-    add("--learning-rate", type=float, default=5e-5, help="peak of the rate")
-    add("--batch-size", type=int, default=32, help="rows an update")
+    add("--epochs", type=int, default=3, help="passes over the rows")
+    add(
+        "--learning-rate",
+        type=float,
+        default=5e-5,
+        help="highest learning rate",
+    )
+    add("--batch-size", type=int, default=32, help="rows per update")
     add(
         "--max-length",
         type=int,
@@ -101,7 +113,12 @@ def _add_recipe(add) -> None:
         help="metric on dev that chooses the best weights; without it the "
         "task's: accuracy, f1 or spearman",
     )
-    add("--warmup", type=float, default=0.1, help="share of the steps")
+    add(
+        "--warmup",
+        type=float,
+        default=0.1,
+        help="share of the steps during which the rate grows",
+    )
     add(
         "--frozen-layers",
         type=int,

@@ -5,6 +5,7 @@ rows are held out, which task the columns tell, and what its labels are called.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,9 @@ COLUMNS = {
     "choices": "texts of which one is right",
 }
 SEPARATORS = "|;,"
+# A call in a message of `load_dataset`, and a keyword in it with its value.
+CALL = re.compile(r'load_dataset\("[^"]*", ([^()]*)\)')
+KEYWORD = re.compile(r'\b([a-z]+(?:_pair)?)_column\b(?:="([^"]*)",?)?')
 MOST_NUMBERS = 100  # different integers that are taken for names of classes
 MOST_SHOWN = 10  # labels
 
@@ -104,7 +108,7 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
         return train, load(name, "dev", data_dir, **held_out)
     train = load(name, "train" if has_parts else None, data_dir, **columns)
     if options.dev is not None:
-        return train, load(options.dev, **columns)
+        return train, load(options.dev, given_as="--dev", **columns)
     if has_parts:
         return train, load(name, "dev", data_dir, **columns)
     return train, None
@@ -136,12 +140,50 @@ def load(
     name: str,
     split: str | None = None,
     data_dir: str | None = None,
+    *,
+    given_as: str = "dataset",
     **options: Any,
 ) -> dict:
-    """Returns what `load_dataset` reads, all rows of a file without a split."""
+    """Returns what `load_dataset` reads, all rows of a file without a split.
+
+    Raises:
+        ValueError: As `load_dataset`; columns are named as their options.
+        FileNotFoundError: There is no such file.
+    """
     if split is not None:
         options["split"] = split
-    return load_dataset(name, data_dir=data_dir, **options)
+    try:
+        return load_dataset(name, data_dir=data_dir, **options)
+    except UnicodeError:  # has no message of its own
+        raise
+    except (ValueError, FileNotFoundError) as error:
+        if error.args and isinstance(error.args[0], str):
+            message = as_options(error.args[0], given_as)
+            error.args = (message, *error.args[1:])
+        raise
+
+
+def as_options(message: str, given_as: str = "dataset") -> str:
+    """Returns a message of `load_dataset` for one who typed a command.
+
+    Args:
+        message: The message.
+        given_as: What the command calls `name`.
+
+    >>> as_options("`text_column` must be a column of x.csv.")
+    '`--text-column` must be a column of x.csv.'
+    >>> as_options('none, as in load_dataset("x.csv", text_column="body").')
+    'none, as in `--text-column body`.'
+    """
+    message = CALL.sub(lambda call: f"`{call[1]}`", message)
+    message = KEYWORD.sub(_option, message)
+    return message.replace("`name`", f"`{given_as}`")
+
+
+def _option(keyword: re.Match) -> str:
+    """Returns how a command takes a keyword of `load_dataset`."""
+    option = f"--{keyword[1].replace('_', '-')}-column"
+    return option if keyword[2] is None else f"{option} {keyword[2]}"
 
 
 def _share(word: str | None) -> float | None:

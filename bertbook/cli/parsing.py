@@ -19,7 +19,8 @@ class Help(argparse.HelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str:
         text = action.help or ""
         nothing = (None, False, argparse.SUPPRESS)
-        if not action.option_strings or action.default in nothing:
+        has_none = any(action.default is value for value in nothing)  # 0 is one
+        if not action.option_strings or has_none:
             return text
         return f"{text} (default: %(default)s)"
 

@@ -43,7 +43,8 @@ def test_help_names_each_option_with_its_default(name):
     for action in parser._actions:
         for option in action.option_strings:
             assert option in text
-        has_default = action.default not in (None, False, argparse.SUPPRESS)
+        nothing = (None, False, argparse.SUPPRESS)
+        has_default = not any(action.default is value for value in nothing)
         if action.option_strings and has_default:
             assert f"(default: {action.default})" in text
 

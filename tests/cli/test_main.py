@@ -130,21 +130,30 @@ def test_an_interrupt_before_the_command_is_one_line(monkeypatch, capsys):
     assert capsys.readouterr().err == "bertbook: interrupted\n"
 
 
+def test_ctrl_c_says_which_folder_the_command_goes_on_in(monkeypatch, capsys):
+    def interrupt(*words, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bertbook.cli.own_data.read_parts", interrupt)
+    assert main(["finetune", "opinions", "--out", "run"]) == 130
+    assert capsys.readouterr().err == (
+        "bertbook: interrupted; the same command goes on in run\n"
+    )
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
         ["finetune", "opinions", "--epochs", "90", "--checkpoint-steps", "2"],
-        pytest.param(
-            [
-                "pretrain",
-                "--steps",
-                "9000",
-                "--checkpoint-steps",
-                "2",
-                "--corpus",
-            ],
-            marks=pytest.mark.slow,
-        ),
+        [
+            "pretrain",
+            "--steps",
+            "9000",
+            "--checkpoint-steps",
+            "2",
+            "--corpus",
+        ],
     ],
     ids=["finetune", "pretrain"],
 )

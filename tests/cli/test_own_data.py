@@ -3,12 +3,13 @@
 import argparse
 import csv
 import json
+import re
 
 import pytest
 
 import bertbook as bb
 from bertbook.cli import own_data
-from bertbook.cli.finetuning import model_for
+from bertbook.cli.finetuning import head_for
 from bertbook.cli.main import _build_parser, main
 from bertbook.cli.own_data import (
     check_task,
@@ -81,6 +82,37 @@ def test_a_second_file_is_dev(calls, tmp_path):
         assert [call[:2] for call in calls] == [
             ("train.csv", "every"), (name, "every"),
         ]  # fmt: skip
+
+
+BODY = ["--text-column", "body"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["x.csv"], "as in `--text-column body --label-column stars`"),
+        (["x.csv", *BODY], "`--label-column` must tell .* `--label-column st"),
+        (["x.csv", "--text-column", "bodi"], "`--text-column` .* 'body'"),
+        (["x.csv", *BODY, "--text-pair-column", "b"], "`--text-pair-column`"),
+        (["y.csv"], "`dataset` must be a file or .* mean 'x.csv'"),
+        (
+            ["x.csv", *BODY, "--label-column", "stars", "--dev", "y.csv"],
+            "`--dev` must be a file or .* mean 'x.csv'",
+        ),
+        (["opinions", *BODY], "`--text-column` .* 'opinions'"),
+    ],
+)
+def test_a_message_names_options_of_the_command(
+    words, message, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    write_reviews(tmp_path / "x.csv")
+    assert main(["finetune", *words, "--out", "run"]) == 2
+    printed = capsys.readouterr().err
+    assert re.search(message, printed)
+    assert "_column" not in printed
+    assert "load_dataset" not in printed
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_file_alone_has_no_dev(calls):
@@ -161,12 +193,14 @@ def test_labels_become_names_in_the_order_of_their_numbers():
 
 def test_a_model_has_the_names_of_the_labels_and_of_several():
     data = {"text": ["a"] * 11, "label": [str(n) for n in range(1, 12)]}
-    model = model_for(data, "mini", "classification")
-    assert model.config.id2label == {n: str(n + 1) for n in range(11)}
+    _, head = head_for(data, "classification")
+    assert head == {"id2label": {n: str(n + 1) for n in range(11)}}
     data = {"text": ["a", "b"], "label": [["x"], ["y", "z"]]}
-    model = model_for(data, "mini", "several-labels")
-    assert model.problem_type == "multi_label_classification"
-    assert list(model.config.id2label.values()) == ["x", "y", "z"]
+    _, head = head_for(data, "several-labels")
+    assert head == {
+        "id2label": {0: "x", 1: "y", 2: "z"},
+        "problem_type": "multi_label_classification",
+    }
 
 
 def test_labels_are_called_as_a_model_calls_them():

@@ -251,6 +251,7 @@ def test_the_first_row_gets_the_answer_that_it_gets_among_others(
         assert other["score"] == pytest.approx(first["score"], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_an_answer_comes_before_the_next_line_is_written(folder):
     words = ["predict", "--model", str(folder)]
     program = subprocess.Popen(
