@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bertbook.checks import is_integer
+from bertbook.checks import is_integer, listed
 from bertbook.datasets.cells import (
     list_of,
     names_that_hold,
@@ -123,21 +123,21 @@ def _told_columns(
 ) -> list[str]:
     """Returns the names that were told, each of a column that is there."""
     several = ours == "label" and isinstance(theirs, list | tuple)
-    listed = list(theirs) if several else [theirs]
-    if several and not 2 <= len(set(map(str, listed))) == len(listed):
+    given = list(theirs) if several else [theirs]
+    if several and not 2 <= len(set(map(str, given))) == len(given):
         raise ValueError(
             f"`{ours}_column` must be a name, or name two columns or more, "
             f"each once. Received: {theirs!r}."
         )
-    for name in listed:
+    for name in given:
         if not isinstance(name, str) or name not in names:
             near = difflib.get_close_matches(str(name), names, n=1)
             offer = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"`{ours}_column` must be a column of {file}: "
-                f"{', '.join(names)}.{offer} Received: {name!r}."
+                f"{listed(names)}.{offer} Received: {name!r}."
             )
-    return listed
+    return given
 
 
 def _found_columns(
@@ -175,7 +175,7 @@ def _numbered_choices(file: DataFile, names: list[str]) -> list[str]:
         raise ValueError(
             f"{file} must have columns choice0, choice1 and so on, without a "
             "gap: labels are their numbers, from 0. Received: "
-            f"{', '.join(names)}."
+            f"{listed(names)}."
         )
     return [by_number[number] for number in sorted(by_number)]
 
@@ -199,13 +199,13 @@ def _unknown_layout(
         f'told, as in load_dataset("{file.path.name}", '
         f'text_column="{_example(names, 0)}", '
         f'label_column="{_example(names, 1)}"). Received: the columns '
-        f"{', '.join(names) or 'none'}{told}."
+        f"{listed(names) or 'none'}{told}."
     )
 
 
 def _example(names: Sequence[str], place: int) -> str:
     """Returns the name of a column for an example of a call."""
-    return names[place] if place < len(names) else "NAME"
+    return listed(names[place : place + 1]) or "NAME"
 
 
 def _check_learned(
@@ -231,7 +231,7 @@ def _check_learned(
             f"`{word}_column` must tell which column of {file} is to be "
             f'learned, as in load_dataset("{file.path.name}", '
             f'{word}_column="{others[0]}"), or be "" where none is. Received: '
-            f"none told, and the columns {', '.join(names)}."
+            f"none told, and the columns {listed(names)}."
         )
 
 
@@ -286,11 +286,11 @@ def _value(place: str, ours: str, values: list[Any], typed: bool) -> Any:
     if ours == "answers":
         return _answers(place, first, typed)
     if ours in ("choices", "tokens", "tags"):
-        listed = values if others else list_of(place, ours, first, typed)
+        items = values if others else list_of(place, ours, first, typed)
         if ours == "tags":
-            return [_tag(place, tag) for tag in listed]
+            return [_tag(place, tag) for tag in items]
         exact = typed or ours == "tokens"
-        return [text_of(place, ours, text, exact) for text in listed]
+        return [text_of(place, ours, text, exact) for text in items]
     return text_of(place, ours, first, typed or ours in ("question", "context"))
 
 

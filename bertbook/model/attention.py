@@ -307,8 +307,16 @@ def attention_path(model):
 
     Args:
         model: A `BertEncoder`, or a model with one as `.encoder`.
+
+    Raises:
+        ValueError: It is neither.
     """
     encoder = getattr(model, "encoder", model)
+    if isinstance(model, type) or not hasattr(encoder, "attention_reason"):
+        raise ValueError(
+            "`model` must be a `BertEncoder`, or a model with one as "
+            f"`.encoder`. Received: {model!r}."
+        )
     return AttentionPath(
         encoder.attention,
         keras.backend.backend(),

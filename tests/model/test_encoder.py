@@ -451,3 +451,9 @@ def test_an_encoder_can_be_trained(tiny):
         not np.array_equal(a, b) for a, b in zip(before, after, strict=True)
     ]
     assert all(changed)
+
+
+@pytest.mark.parametrize("value", [5, None, "mini", bb.BertEncoder])
+def test_the_attention_path_of_no_model_is_refused(value):
+    with pytest.raises(ValueError, match="`model` must be a `BertEncoder`"):
+        bb.attention_path(value)
