@@ -212,8 +212,12 @@ class Tokenizer:
             ValueError: A file describes another tokenizer than BERT's, or two
                 files disagree.
         """
-        keywords, decided_by = read_tokenizer(find_folder(name_or_dir))
-        tokenizer = cls(**keywords, engine=engine)
+        folder = find_folder(name_or_dir)
+        keywords, decided_by = read_tokenizer(folder)
+        try:
+            tokenizer = cls(**keywords, engine=engine)
+        except ValueError as error:
+            raise ValueError(f"{folder}: {error}") from error
         tokenizer.decided_by = decided_by
         return tokenizer
 
