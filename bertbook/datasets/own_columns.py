@@ -44,7 +44,12 @@ NAMES = {
     "source": ("source",),
     "target": ("target",),
 }
-PAIRS = (("sentence1", "sentence2"), ("premise", "hypothesis"))
+PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+)
 # What each task needs, what it may have, and which of these is to be learned.
 KINDS = {
     ("text",): ("text_pair", "choices", "label"),
@@ -100,6 +105,10 @@ def choose_columns(
         chosen.setdefault(ours, theirs)
     kinds = [needed for needed in KINDS if chosen.keys() >= set(needed)]
     ours_of_kinds = {*COMMON, *(x for k in kinds for x in (*k, *KINDS[k]))}
+    for ours in ("question", "context"):
+        if ours in chosen and ours not in ours_of_kinds and "text" in chosen:
+            # A pair of texts whose first half would be lost without a word.
+            raise _ambiguous(file, "text_pair", chosen["text"] + chosen[ours])
     lost = [f"{ours}_column" for ours in told if ours not in ours_of_kinds]
     if not kinds or any(told[name.removesuffix("_column")] for name in lost):
         raise _unknown_layout(file, names, lost)
@@ -157,11 +166,14 @@ def _found_columns(
             found[ours] = fitting
     if not {"text", "text_pair"} & told.keys():
         for pair in PAIRS:
-            if lower.keys() >= set(pair):
+            if lower.keys() >= set(pair) and not told.keys() & set(pair):
                 both = [lower[name] for name in pair]
-                if {"text", "text_pair"} & found.keys():
-                    raise _ambiguous(file, "text", [*found["text"], *both])
+                texts = found.get("text", []) + found.get("text_pair", [])
+                others = [name for name in texts if name not in both]
+                if others:
+                    raise _ambiguous(file, "text", [*others, *both])
                 found["text"], found["text_pair"] = [both[0]], [both[1]]
+                found = {x: n for x, n in found.items() if x != both[0].lower()}
     numbered = [n for n in names if NUMBERED_CHOICE.fullmatch(n.lower())]
     if numbered and not {"choices"} & {*told, *found}:
         found["choices"] = _numbered_choices(file, numbered)

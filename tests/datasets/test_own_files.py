@@ -250,6 +250,8 @@ def test_choices_in_every_form_give_the_same_columns(name, content, tmp_path):
         (("sentence1", "sentence2"), {}),
         (("premise", "hypothesis"), {}),
         (("Hypothesis", "Premise"), {}),
+        (("question1", "question2"), {}),
+        (("Question", "Sentence"), {}),
         (
             ("title", "body"),
             {"text_column": "title", "text_pair_column": "body"},
@@ -267,6 +269,21 @@ def test_two_texts_are_found_by_name_or_told(names, told, tmp_path):
     )
     expected = {"text": ["a"] * 2, "text_pair": ["b"] * 2, "label": [0, 1]}
     assert load(tmp_path, content, **told) == expected
+
+
+@pytest.mark.parametrize("name", ["question", "Context"])
+def test_half_of_a_pair_is_not_lost_without_a_word(name, tmp_path):
+    content = as_csv({name: ["a", "b"], "text": ["c", "d"], "label": [0, 1]})
+    message = f"`text_pair_column` must tell .* text, {name}"
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path, content)
+    assert list(load(tmp_path, content, text_pair_column=name)) == [
+        "text",
+        "text_pair",
+        "label",
+    ]
+    none = {f"{name.lower()}_column": ""}
+    assert list(load(tmp_path, content, **none)) == ["text", "label"]
 
 
 def test_a_name_that_is_told_comes_before_one_that_is_known(tmp_path):
