@@ -306,6 +306,8 @@ def _check_tag(
         return
     one = "a type" if kinds is None else f"one of {', '.join(kinds)}"
     advice = ""
+    if kinds is None and file.path.suffixes[:1] == [".txt"]:
+        advice = "; tables of texts end in .csv, .tsv, .jsonl and the like"
     if kinds is None and prefix in ("S", "U", "E", "L", "M"):
         advice = (
             "; the schemes IOBES and BILOU are not read: write S- and U- as "

@@ -656,6 +656,11 @@ BAD_TABLES = {
         (H + "a,1\n").encode("utf-16"),
         "must be UTF-8. .* as UTF-16 has; write the file again as UTF-8",
     ),
+    "texts without tags": (
+        "a.txt",
+        "It rains again.\n",
+        "line 1: a tag must be .*; tables of texts end in .csv",
+    ),
     "UTF-16 without a mark": (
         "a.csv",
         (H + "a,1\n").encode("utf-16-le"),
