@@ -99,6 +99,18 @@ def checked_list(values, name: str) -> list:
     return list(values)
 
 
+def listed(values: Iterable, most: int = 20) -> str:
+    """Returns names for a message: the first of them, and how many there are.
+
+    >>> listed(["a", "b"]), listed("abcd", most=2)
+    ('a, b', 'a, b, ... (4 in all)')
+    """
+    names = list(map(str, values))
+    shown = [name if len(name) <= 80 else f"{name[:77]}..." for name in names]
+    more = f", ... ({len(names)} in all)" if len(names) > most else ""
+    return ", ".join(shown[:most]) + more
+
+
 def check_switch(value, name: str) -> None:
     """Refuses what is neither True nor False."""
     if not isinstance(value, bool):

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,10 +151,14 @@ class DataFile:
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
+            is_first = number == 1
             number += line.count(b"\n", 0, error.start)
+            wide = is_first and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+            form = "UTF-16" if wide else "Windows-1252"
             raise ValueError(
                 f"{self} must be UTF-8. Received: byte "
-                f"{line[error.start]:#04x} in line {number}."
+                f"{line[error.start]:#04x} in line {number}, as {form} has; "
+                "write the file again as UTF-8."
             ) from error
         return text.removeprefix("\ufeff") if number == 1 else text
 

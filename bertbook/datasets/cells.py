@@ -17,6 +17,7 @@ INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 CODE = re.compile(r"0[0-9]+")  # such as 007, whose zeros belong to it
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+FLAGS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 # What a column of labels may hold together, and what it is then read as.
 TOGETHER = {
     frozenset({"integer"}): int,
@@ -154,6 +155,7 @@ def _kind(place: str, value: Any, typed: bool) -> str:
             f"{place}: `label` must not be missing. Received: {shown(value)}."
         )
     if isinstance(value, str):
+        _check_name(place, value)
         return "word" if typed else _kind_of_text(value)
     if isinstance(value, list):
         _check_list(place, value)
@@ -168,6 +170,14 @@ def _kind(place: str, value: Any, typed: bool) -> str:
         f"{place}: `label` must be a name, a finite number or a list of "
         f"labels. Received: {shown(value)}."
     )
+
+
+def _check_name(place: str, value: str) -> None:
+    """Refuses a name that no file can hold."""
+    try:
+        check_text(value, "label")
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
 def _kind_of_text(value: str) -> str:
@@ -193,6 +203,9 @@ def _is_json(value: str) -> bool:
 def _check_list(place: str, labels: list[Any]) -> None:
     """Refuses a list that holds anything but names or anything but numbers."""
     names = [isinstance(label, str) and bool(label) for label in labels]
+    for label in labels:
+        if isinstance(label, str):
+            _check_name(place, label)
     numbers = [as_number(label) == as_number(label) for label in labels]
     truths = [isinstance(label, bool) for label in labels]
     if not any(map(all, (names, numbers, truths))):
@@ -219,12 +232,12 @@ def names_that_hold(
     for name, column in columns.items():
         for labels, place, value in zip(held, places, column, strict=True):
             flag = value.strip().lower() if isinstance(value, str) else value
-            if flag not in (0, 1, "0", "1", "true", "false"):
+            if flag not in (0, 1, *FLAGS):
                 raise ValueError(
                     f"{file}, {place}: `{name}` must be 0 or 1, as one of "
                     f"several columns of labels. Received: {shown(value)}."
                 )
-            if flag in (1, "1", "true"):
+            if FLAGS.get(flag, flag):
                 labels.append(name)
     return held
 

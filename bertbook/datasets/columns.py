@@ -20,9 +20,9 @@ def as_columns(data: Any, name: str) -> dict[str, Any]:
     """Returns a table as a dict of columns; the table stays as it is.
 
     Args:
-        data: A dict of columns, a list of dicts that have the same keys, a
-            data frame of pandas or Polars, a `Dataset` of Hugging Face, or a
-            table of Arrow.
+        data: A dict of columns, a list of dicts, a data frame of pandas or
+            Polars, a `Dataset` of Hugging Face, or a table of Arrow. A row
+            that lacks a key of others has None there, a missing value.
         name: What the argument is called in an error.
 
     Returns:
@@ -30,8 +30,8 @@ def as_columns(data: Any, name: str) -> dict[str, Any]:
         the order of the table. The columns of a dict are those that it holds.
 
     Raises:
-        ValueError: `data` are none of these, a row lacks a key of the first
-            row, two columns have one name, or a name is no string.
+        ValueError: `data` are none of these, two columns have one name, or a
+            name is no string.
     """
     if _is_table(data):
         columns = _of_table(data, name)
@@ -146,13 +146,10 @@ def _of_rows(data: Sequence, name: str) -> dict[str, Any]:
                 f"`{name}[{row}]` must be a dict as the other rows. Received: "
                 f"{type(values).__name__}."
             )
-        if values.keys() != data[0].keys():
-            raise ValueError(
-                f"`{name}[{row}]` must have the keys of the first row, "
-                f"{', '.join(map(str, data[0]))}. Received: "
-                f"{', '.join(map(str, values)) or 'none'}."
-            )
-    return {key: [values[key] for values in data] for key in data[0]}
+    # Rows of JSON often lack what only some have. A gap in a column that is
+    # read is an error there, as None in a data frame is.
+    keys = dict.fromkeys(key for values in data for key in values)
+    return {key: [values.get(key) for values in data] for key in keys}
 
 
 def has_length(data: Any) -> bool:

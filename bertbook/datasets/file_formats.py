@@ -87,6 +87,11 @@ def _delimited(file: DataFile, form: _Form) -> Table:
     if len(header) > 1 and all(name[:1] == " " for name in header[1:]):
         form = _Form(form.delimiter, form.quoted, form.skip, spaced=True)
     names = [name.strip() for name in header]
+    if any("\0" in name for name in names):
+        raise ValueError(
+            f"{file} must be text in UTF-8. Received: NUL bytes in its first "
+            "line, as UTF-16 and the own formats of Excel have."
+        )
 
     def read(columns: Sequence[str]) -> Iterator[Row]:
         places = [names.index(column) for column in columns]
@@ -188,24 +193,32 @@ def _has_quotes(file: DataFile) -> bool:
     return len(widths) > 1 or (needed and not broken)
 
 
-def open_json_lines(file: DataFile) -> Table:
+def open_json_lines(file: DataFile, known: Callable[[str], bool]) -> Table:
     """Opens a table of which each line is a JSON object.
+
+    Args:
+        file: The table.
+        known: Tells whether a name of a column says that it is one.
 
     Raises:
         ValueError: The first line is no JSON object. Reading refuses others
-            that are none, or have other keys than the first.
+            that are none, lack a column that is read, or have one that the
+            first line lacks.
     """
     objects = _objects(file)
     _, first = next(objects, ("", {}))
-    return _table_of_objects(file, list(first), lambda: _objects(file))
+    return _table_of_objects(file, list(first), lambda: _objects(file), known)
 
 
-def open_json(file: DataFile, values: Any) -> Table:
+def open_json(
+    file: DataFile, values: Any, known: Callable[[str], bool]
+) -> Table:
     """Opens what a JSON file holds: a list of objects, or lists by column.
 
     Args:
         file: The file, for messages.
         values: What was read from it.
+        known: Tells whether a name of a column says that it is one.
 
     Raises:
         ValueError: It is neither, or the lists differ in length.
@@ -232,7 +245,7 @@ def open_json(file: DataFile, values: Any) -> Table:
             yield f"row {number}", _object(file, f"row {number}", value)
 
     names = [name for _, value in itertools.islice(rows(), 1) for name in value]
-    return _table_of_objects(file, names, rows)
+    return _table_of_objects(file, names, rows, known)
 
 
 def _are_columns(values: Mapping) -> bool:
@@ -244,17 +257,23 @@ def _table_of_objects(
     file: DataFile,
     names: list[str],
     rows: Callable[[], Iterator[tuple[str, Any]]],
+    known: Callable[[str], bool],
 ) -> Table:
-    """Returns a table of JSON objects, which all have the same keys."""
+    """Returns a table of JSON objects, which all have the columns read.
+
+    Other keys may be in some rows alone, but for one that would be a column
+    if the first row had it.
+    """
 
     def read(columns: Sequence[str]) -> Iterator[Row]:
         for place, value in rows():
-            other = sorted(value.keys() ^ set(names))
-            if other:
-                said = "without" if other[0] in names else "with"
+            lacking = [name for name in columns if name not in value]
+            new = [name for name in value.keys() - set(names) if known(name)]
+            if lacking or new:
+                said = "without" if lacking else "with"
                 raise ValueError(
-                    f"{file}, {place}: the keys must be those of the first "
-                    f"row. Received: a row {said} {other[0]!r}."
+                    f"{file}, {place}: the columns must be those of the first "
+                    f"row. Received: a row {said} {min(lacking or new)!r}."
                 )
             yield place, [value[column] for column in columns]
 

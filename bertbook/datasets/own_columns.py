@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bertbook.checks import is_integer
+from bertbook.checks import is_integer, listed
 from bertbook.datasets.cells import (
     list_of,
     names_that_hold,
@@ -44,7 +44,12 @@ NAMES = {
     "source": ("source",),
     "target": ("target",),
 }
-PAIRS = (("sentence1", "sentence2"), ("premise", "hypothesis"))
+PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+)
 # What each task needs, what it may have, and which of these is to be learned.
 KINDS = {
     ("text",): ("text_pair", "choices", "label"),
@@ -100,6 +105,10 @@ def choose_columns(
         chosen.setdefault(ours, theirs)
     kinds = [needed for needed in KINDS if chosen.keys() >= set(needed)]
     ours_of_kinds = {*COMMON, *(x for k in kinds for x in (*k, *KINDS[k]))}
+    for ours in ("question", "context"):
+        if ours in chosen and ours not in ours_of_kinds and "text" in chosen:
+            # A pair of texts whose first half would be lost without a word.
+            raise _ambiguous(file, "text_pair", chosen["text"] + chosen[ours])
     lost = [f"{ours}_column" for ours in told if ours not in ours_of_kinds]
     if not kinds or any(told[name.removesuffix("_column")] for name in lost):
         raise _unknown_layout(file, names, lost)
@@ -123,21 +132,21 @@ def _told_columns(
 ) -> list[str]:
     """Returns the names that were told, each of a column that is there."""
     several = ours == "label" and isinstance(theirs, list | tuple)
-    listed = list(theirs) if several else [theirs]
-    if several and not 2 <= len(set(map(str, listed))) == len(listed):
+    given = list(theirs) if several else [theirs]
+    if several and not 2 <= len(set(map(str, given))) == len(given):
         raise ValueError(
             f"`{ours}_column` must be a name, or name two columns or more, "
             f"each once. Received: {theirs!r}."
         )
-    for name in listed:
+    for name in given:
         if not isinstance(name, str) or name not in names:
             near = difflib.get_close_matches(str(name), names, n=1)
             offer = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"`{ours}_column` must be a column of {file}: "
-                f"{', '.join(names)}.{offer} Received: {name!r}."
+                f"{listed(names)}.{offer} Received: {name!r}."
             )
-    return listed
+    return given
 
 
 def _found_columns(
@@ -157,11 +166,14 @@ def _found_columns(
             found[ours] = fitting
     if not {"text", "text_pair"} & told.keys():
         for pair in PAIRS:
-            if lower.keys() >= set(pair):
+            if lower.keys() >= set(pair) and not told.keys() & set(pair):
                 both = [lower[name] for name in pair]
-                if {"text", "text_pair"} & found.keys():
-                    raise _ambiguous(file, "text", [*found["text"], *both])
+                texts = found.get("text", []) + found.get("text_pair", [])
+                others = [name for name in texts if name not in both]
+                if others:
+                    raise _ambiguous(file, "text", [*others, *both])
                 found["text"], found["text_pair"] = [both[0]], [both[1]]
+                found = {x: n for x, n in found.items() if x != both[0].lower()}
     numbered = [n for n in names if NUMBERED_CHOICE.fullmatch(n.lower())]
     if numbered and not {"choices"} & {*told, *found}:
         found["choices"] = _numbered_choices(file, numbered)
@@ -175,7 +187,7 @@ def _numbered_choices(file: DataFile, names: list[str]) -> list[str]:
         raise ValueError(
             f"{file} must have columns choice0, choice1 and so on, without a "
             "gap: labels are their numbers, from 0. Received: "
-            f"{', '.join(names)}."
+            f"{listed(names)}."
         )
     return [by_number[number] for number in sorted(by_number)]
 
@@ -199,13 +211,13 @@ def _unknown_layout(
         f'told, as in load_dataset("{file.path.name}", '
         f'text_column="{_example(names, 0)}", '
         f'label_column="{_example(names, 1)}"). Received: the columns '
-        f"{', '.join(names) or 'none'}{told}."
+        f"{listed(names) or 'none'}{told}."
     )
 
 
 def _example(names: Sequence[str], place: int) -> str:
     """Returns the name of a column for an example of a call."""
-    return names[place] if place < len(names) else "NAME"
+    return listed(names[place : place + 1]) or "NAME"
 
 
 def _check_learned(
@@ -231,7 +243,7 @@ def _check_learned(
             f"`{word}_column` must tell which column of {file} is to be "
             f'learned, as in load_dataset("{file.path.name}", '
             f'{word}_column="{others[0]}"), or be "" where none is. Received: '
-            f"none told, and the columns {', '.join(names)}."
+            f"none told, and the columns {listed(names)}."
         )
 
 
@@ -286,11 +298,11 @@ def _value(place: str, ours: str, values: list[Any], typed: bool) -> Any:
     if ours == "answers":
         return _answers(place, first, typed)
     if ours in ("choices", "tokens", "tags"):
-        listed = values if others else list_of(place, ours, first, typed)
+        items = values if others else list_of(place, ours, first, typed)
         if ours == "tags":
-            return [_tag(place, tag) for tag in listed]
+            return [_tag(place, tag) for tag in items]
         exact = typed or ours == "tokens"
-        return [text_of(place, ours, text, exact) for text in listed]
+        return [text_of(place, ours, text, exact) for text in items]
     return text_of(place, ours, first, typed or ours in ("question", "context"))
 
 

@@ -11,7 +11,7 @@ import hashlib
 import os
 import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +167,8 @@ def _columns_of(data: Any) -> dict[str, Any]:
     """Returns any table as columns of one length."""
     columns = as_columns(data, "data")
     for name, column in columns.items():
-        if isinstance(column, str) or not hasattr(column, "__len__"):
+        no_column = isinstance(column, str | bytes | Mapping | Set)
+        if no_column or not hasattr(column, "__len__"):
             raise ValueError(
                 f"`{name}` must be a list with an entry for each row. "
                 f"Received: {shown(column)}."
@@ -366,6 +367,11 @@ def read_own(path: Path, asked: Mapping[str, Any]) -> Columns:
             values do not fit.
     """
     file, ending = _open(path)
+    told = {name for name in asked.values() if isinstance(name, str)}
+
+    def known(name: str) -> bool:
+        return name in told or is_known(name)
+
     if ending in (".conll", ".txt"):
         _refuse_names(file, asked)
         return read_tags(file, None, None)
@@ -374,13 +380,16 @@ def read_own(path: Path, asked: Mapping[str, Any]) -> Columns:
         if isinstance(values, dict) and _are_questions(values):
             _refuse_names(file, asked)
             return questions_of(file, values, unanswerable=True)
-        table = open_json_lines(file) if is_lines else open_json(file, values)
+        if is_lines:
+            table = open_json_lines(file, known)
+        else:
+            table = open_json(file, values, known)
     elif ending == ".csv":
-        told = {name for name in asked.values() if isinstance(name, str)}
-        table = open_csv(file, lambda name: name in told or is_known(name))
+        table = open_csv(file, known)
+    elif ending in (".jsonl", ".ndjson"):
+        table = open_json_lines(file, known)
     else:
-        opened = {".tsv": open_tsv, ".parquet": open_parquet}
-        table = opened.get(ending, open_json_lines)(file)
+        table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
         raise ValueError(f"{file} must hold examples. Received: none.")
     return read_columns(file, table, choose_columns(file, table.names, asked))

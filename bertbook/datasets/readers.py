@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bertbook.checks import is_integer
+from bertbook.checks import is_integer, listed
 from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import repair_bio
 
@@ -169,7 +169,7 @@ def _label(
     else:
         if value in labels:
             return value
-        rule = f"a label must be one of {', '.join(labels)}"
+        rule = f"a label must be one of {listed(labels)}"
     raise ValueError(f"{file}, line {number}: {rule}. Received: {value!r}.")
 
 
@@ -219,7 +219,7 @@ def questions_of(
         for passage in _part(file, article, "paragraphs", list, where):
             context = _part(file, passage, "context", str, where)
             for question in _part(file, passage, "qas", list, where):
-                name = _part(file, question, "id", str, where)
+                name = _id_of(file, question, where)
                 where_question = f"question {name!r}"
                 text = _part(file, question, "question", str, where_question)
                 answers = _answers(file, question, context, unanswerable)
@@ -288,6 +288,13 @@ def read_tags(
     return checked_columns(file, table)
 
 
+def _id_of(file: DataFile, question: Any, where: str) -> str:
+    """Returns the id of a question; tools for annotation write integers."""
+    if isinstance(question, Mapping) and is_integer(question.get("id")):
+        return str(question["id"])
+    return _part(file, question, "id", str, where)
+
+
 def _check_tag(
     file: DataFile, number: int, tag: str, kinds: Sequence[str] | None
 ) -> None:
@@ -299,6 +306,8 @@ def _check_tag(
         return
     one = "a type" if kinds is None else f"one of {', '.join(kinds)}"
     advice = ""
+    if kinds is None and file.path.suffixes[:1] == [".txt"]:
+        advice = "; tables of texts end in .csv, .tsv, .jsonl and the like"
     if kinds is None and prefix in ("S", "U", "E", "L", "M"):
         advice = (
             "; the schemes IOBES and BILOU are not read: write S- and U- as "
@@ -314,7 +323,7 @@ def _answers(
     file: DataFile, question: Mapping, context: str, unanswerable: bool
 ) -> list[dict[str, Any]]:
     """Returns the answers of a question, each where it should be."""
-    where = f"question {question['id']!r}"
+    where = f"question {str(question['id'])!r}"
     answers = []
     for answer in _part(file, question, "answers", list, where):
         text = _part(file, answer, "text", str, where)

@@ -10,7 +10,7 @@ import os
 import numpy as np
 
 from bertbook.batches.ragged import compute
-from bertbook.checks import as_number, check_count, check_switch
+from bertbook.checks import as_number, check_count, check_switch, listed
 from bertbook.datasets.columns import as_columns
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.finetuning.run import (
@@ -23,7 +23,12 @@ from bertbook.finetuning.run import (
 from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.finetuning.weighting import weigh
 from bertbook.tasks.base import Settings, labeled
-from bertbook.tasks.labels import REGRESSION, names_of, names_of_tags
+from bertbook.tasks.labels import (
+    REGRESSION,
+    check_names,
+    names_of,
+    names_of_tags,
+)
 from bertbook.tasks.tags import STRATEGIES
 from bertbook.tasks.text_tasks import Choices, Texts
 from bertbook.tasks.word_tasks import Questions, Tags
@@ -299,6 +304,7 @@ def take_labels(model, train):
     if task is Tags:
         names = names_of_tags(column)
     else:
+        check_names(column)
         names = names_of(column, model.num_labels)
     if names is None or (task is Texts and model.problem_type == REGRESSION):
         return
@@ -308,7 +314,7 @@ def take_labels(model, train):
             advice = "`id2label`, which names the labels that are not here too"
         raise ValueError(
             f"`num_labels` must be that of the data, {len(names)}: "
-            f"{', '.join(names)}. Received: a model with {model.num_labels}; "
+            f"{listed(names)}. Received: a model with {model.num_labels}; "
             f"load it with {advice}."
         )
     model.config = model.config.replace(id2label=dict(enumerate(names)))

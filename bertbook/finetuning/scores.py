@@ -38,6 +38,12 @@ def check_metrics(metrics: Any, names: list[str]) -> Metrics:
                 f"predictions, each with a name. Received: {metric!r} as "
                 f"{name!r}."
             )
+        if isinstance(metric, type) or hasattr(metric, "update_state"):
+            # A metric of Keras would add up all that it ever saw.
+            raise ValueError(
+                "`metrics` must be functions, neither classes nor metrics of "
+                f"Keras, which keep what they saw. Received: {metric!r}."
+            )
         if name in names or name in functions:
             raise ValueError(
                 "`metrics` must have names of their own. Received: a second "

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.checks import as_number, is_integer
+from bertbook.checks import as_number, is_integer, listed
 from bertbook.tasks.labels import ONE_LABEL
 from bertbook.tasks.text_tasks import Texts
 
@@ -101,7 +101,7 @@ def _number_of(key: Any, model: Any) -> int:
             return int(number)
     if is_integer(key) and 0 <= key < model.num_labels:
         return int(key)
-    known = ", ".join(names.values()) or "no name"
+    known = listed(names.values()) or "no name"
     raise ValueError(
         f"`class_weight` must name labels of the model: {known}, or integers "
         f"in [0, {model.num_labels}). Received: {key!r}."

@@ -309,13 +309,13 @@ def attention_path(model):
         model: A `BertEncoder`, or a model with one as `.encoder`.
 
     Raises:
-        ValueError: `model` is another thing.
+        ValueError: It is neither.
     """
     encoder = getattr(model, "encoder", model)
-    if not hasattr(encoder, "attention_reason"):
+    if isinstance(model, type) or not hasattr(encoder, "attention_reason"):
         raise ValueError(
-            "`model` must be a `BertEncoder`, or a model that has one. "
-            f"Received: {type(model).__name__}."
+            "`model` must be a `BertEncoder`, or a model with one as "
+            f"`.encoder`. Received: {model!r}."
         )
     return AttentionPath(
         encoder.attention,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.checks import as_number, is_integer
+from bertbook.checks import as_number, is_integer, listed
 from bertbook.config import BertConfig, check_kind
 from bertbook.text.bio import split_tag
 
@@ -18,6 +18,7 @@ REGRESSION = "regression"
 ONE_LABEL = "single_label_classification"
 SEVERAL_LABELS = "multi_label_classification"
 PROBLEMS = (REGRESSION, ONE_LABEL, SEVERAL_LABELS)
+TRUTH = (bool, np.bool_)
 LARGEST_SCORE = float(np.finfo("float32").max)
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as Python writes one
 
@@ -110,7 +111,7 @@ def names_of(
         for label in (value if _is_row(value) else [value])
     ]
     if flat and all(isinstance(label, str) for label in flat):
-        return _sorted_names(set(flat))
+        return _sorted_names(set(map(str, flat)))  # not strings of NumPy
     if num_labels is None or rows or not all(map(is_integer, flat)):
         return None
     names = {str(int(label)) for label in flat}
@@ -119,6 +120,20 @@ def names_of(
     if all(0 < label < num_labels for label in flat):
         return None
     return _sorted_names(names)
+
+
+def check_names(column: Iterable[Any]) -> None:
+    """Refuses a label without a name, as a table has where one is missing.
+
+    Raises:
+        ValueError: A label is an empty text; its row is named.
+    """
+    for row, value in enumerate(column):
+        for label in value if _is_row(value) else [value]:
+            if isinstance(label, str) and not label.strip():
+                raise ValueError(
+                    f"`label[{row}]` must not be missing. Received: {label!r}."
+                )
 
 
 def _sorted_names(names: set[str]) -> list[str]:
@@ -193,7 +208,8 @@ def number_labels(
         `(R,)` int32; for several labels `(R, K)` float32, 0 or 1; for a
         regression `(R, 1)` float32.
 
-    Integers are looked up by name where all names are integers.
+    Integers are looked up by name where all names are integers. True and False
+    alone are 1 and 0 where there are two labels.
 
     Raises:
         ValueError: A label is out of range or of the wrong kind, or occurs
@@ -204,6 +220,8 @@ def number_labels(
         return np.array([[_number(v, i)] for i, v in enumerate(column)], "f4")
     ids = {name: i for i, name in (id2label or {}).items()}
     if problem == ONE_LABEL:
+        if num_labels == 2 and all(isinstance(x, TRUTH) for x in column):
+            column = list(map(int, column))  # as in files
         numbers = [
             _label(value, row, num_labels, ids)
             for row, value in enumerate(column)
@@ -272,7 +290,7 @@ def _label(value, row, num_labels, ids) -> int:
     if isinstance(value, str):
         if value in ids:
             return ids[value]
-        rule = f"one of {', '.join(ids)}" if ids else "a number"
+        rule = f"one of {listed(ids)}" if ids else "a number"
         raise ValueError(
             f"`label[{row}]` must be {rule}: the model has no such label. "
             f"Received: {value!r}."

@@ -89,7 +89,7 @@ class Texts:
 
     def compared(self, outputs):
         """Returns labels and predictions: numbers, `(R,)`, or 0 and 1."""
-        logits, labels = np.stack(outputs), self._labels()
+        logits, labels = _finite(np.stack(outputs)), self._labels()
         if self.problem == REGRESSION:
             return labels[:, 0], logits[:, 0]
         if self.problem == ONE_LABEL:
@@ -192,7 +192,7 @@ class Choices:
 
     def compared(self, outputs):
         """Returns the right and the likeliest numbers of choices, `(R,)`."""
-        return self._labels(), np.stack(outputs).argmax(axis=1)
+        return self._labels(), _finite(np.stack(outputs)).argmax(axis=1)
 
     def score(self, outputs):
         """Returns the share of right choices."""

@@ -8,7 +8,7 @@ Differences: those that `windows`, `spans` and `tags` name.
 import numpy as np
 
 from bertbook.batches.ragged import Rows, compute
-from bertbook.checks import check_rows
+from bertbook.checks import check_rows, is_integer, listed
 from bertbook.datasets.readers import list_answers
 from bertbook.tasks import metrics as answer_scores
 from bertbook.tasks.base import (
@@ -168,6 +168,12 @@ class Questions:
         """Returns the questions and guesses as the scripts take them."""
         answers = labeled(self.data, "answers")
         ids = self.data.get("id") or [str(i) for i in range(len(answers))]
+        for row, name in enumerate(ids):
+            if not isinstance(name, str) and not is_integer(name):
+                raise ValueError(
+                    f"`id[{row}]` must be a string or an integer. Received: "
+                    f"{name!r}."
+                )
         questions = [
             {"id": name, "answers": accepted}
             for name, accepted in zip(ids, answers, strict=True)
@@ -297,7 +303,7 @@ class Tags:
                 if known is not None and tag not in known:
                     raise ValueError(
                         f"`tags[{row}]` must be tags of the model, "
-                        f"{', '.join(known)}. Received: {tag!r}."
+                        f"{listed(known)}. Received: {tag!r}."
                     )
         return column
 

@@ -213,8 +213,12 @@ class Tokenizer:
                 files disagree.
         """
         with reading(name_or_dir):
-            keywords, decided_by = read_tokenizer(find_folder(name_or_dir))
-        tokenizer = cls(**keywords, engine=engine)
+            folder = find_folder(name_or_dir)
+            keywords, decided_by = read_tokenizer(folder)
+        try:
+            tokenizer = cls(**keywords, engine=engine)
+        except ValueError as error:
+            raise ValueError(f"{folder}: {error}") from error
         tokenizer.decided_by = decided_by
         return tokenizer
 

@@ -6,6 +6,7 @@ no file tells the case of a vocabulary do its pieces.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from bertbook.text.reach import guess_lowercase
 from bertbook.text.vocabulary import SPECIAL_TOKENS, read_vocabulary
 from bertbook.text.wordpiece import MOST_WORD_LENGTH
 
+INTEGER = re.compile("[0-9]{1,18}")
 # What the parts of a tokenizer.json must be for it to be BERT's.
 BERT_PARTS = {
     ("model", "type"): "WordPiece",
@@ -55,6 +57,9 @@ BERT_CLASSES = {
         "Bert",
         "ConvBert",
         "DistilBert",
+        "DPRContextEncoder",
+        "DPRQuestionEncoder",
+        "DPRReader",
         "Electra",
         "LayoutLM",
         "Lxmert",
@@ -185,7 +190,7 @@ def _check_classes(files: list[tuple[Path, dict[str, Any]]]) -> None:
     """Refuses settings under which a vocab.txt is not read as BERT's."""
     for path, stored in files:
         kind = stored.get("tokenizer_class")
-        if kind is not None and kind not in BERT_CLASSES:
+        if kind is not None and kind not in list(BERT_CLASSES):
             raise ValueError(
                 f"{path}: `tokenizer_class` must be one that cuts texts as "
                 "BERT's does; `Tokenizer.from_vocab` reads the pieces all the "
@@ -309,10 +314,11 @@ def _pieces_and_tokens(
         known = claims.setdefault(token.content, claim)
         if known.value != claim.value:
             _refuse_two_ids(known, claim)
-    for path, name in _named_tokens(settings):
-        tokens.setdefault(name, AddedToken(name))
+    for path, token in _named_tokens(settings):
         # As in transformers, a token without an id gets the next one.
+        name = token.content
         claims.setdefault(name, Claim(path, name, len(claims)))
+        tokens.setdefault(name, token)
     in_order = _in_order(claims, library if stored else vocabulary)
     if stored and vocabulary.is_file():
         _check_lines(vocabulary, library, in_order)
@@ -338,7 +344,7 @@ def _added_tokens(
             yield _token_of(path, number, token)
     path = folder / "added_tokens.json"
     if path.is_file():
-        special = {name for _, name in _named_tokens(settings)}
+        special = {token.content for _, token in _named_tokens(settings)}
         special |= set(SPECIAL_TOKENS)
         for content, number in read_json(path).items():
             is_special = content in special
@@ -360,6 +366,8 @@ def _token_of(path: Path, number: Any, token: Any) -> tuple[Claim, AddedToken]:
         if "normalized" not in known:
             known["normalized"] = not known["special"]
         made = AddedToken(**known)
+        if not INTEGER.fullmatch(str(number)):
+            raise ValueError("an id must be an integer")
         return Claim(path, made.content, int(number)), made
     except (TypeError, ValueError) as error:
         raise ValueError(
@@ -384,13 +392,12 @@ def _check_flags(
 
 def _named_tokens(
     settings: list[tuple[Path, dict[str, Any]]],
-) -> Iterator[tuple[Path, str]]:
+) -> Iterator[tuple[Path, AddedToken]]:
     """Yields the special tokens that the settings name beside BERT's five."""
     for path, values in settings:
         for key in MORE_TOKEN_KEYS:
-            name = _content(path, key, values.get(key))
-            if name is not None:
-                yield path, name
+            if values.get(key) is not None:
+                yield path, _named_token(path, key, values[key])
         for key in MORE_TOKEN_LISTS:
             names = values.get(key) or []
             if isinstance(names, dict):
@@ -401,9 +408,19 @@ def _named_tokens(
                     f"{names!r}."
                 )
             for token in names:
-                name = _content(path, key, token)
-                if name is not None:
-                    yield path, name
+                if token is not None:
+                    yield path, _named_token(path, key, token)
+
+
+def _named_token(path: Path, key: str, token: Any) -> AddedToken:
+    """Returns a special token that is named, with the switches it has."""
+    content = _content(path, key, token)
+    given = token if isinstance(token, dict) else {}
+    known = {k: given[k] for k in SWITCHES if k in given}
+    try:
+        return AddedToken(**known | {"content": content, "special": True})
+    except ValueError as error:
+        raise ValueError(f"{path}, `{key}`: {error}") from None
 
 
 def _refuse_two_ids(known: Claim, claim: Claim) -> None:

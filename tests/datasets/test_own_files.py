@@ -250,6 +250,8 @@ def test_choices_in_every_form_give_the_same_columns(name, content, tmp_path):
         (("sentence1", "sentence2"), {}),
         (("premise", "hypothesis"), {}),
         (("Hypothesis", "Premise"), {}),
+        (("question1", "question2"), {}),
+        (("Question", "Sentence"), {}),
         (
             ("title", "body"),
             {"text_column": "title", "text_pair_column": "body"},
@@ -267,6 +269,21 @@ def test_two_texts_are_found_by_name_or_told(names, told, tmp_path):
     )
     expected = {"text": ["a"] * 2, "text_pair": ["b"] * 2, "label": [0, 1]}
     assert load(tmp_path, content, **told) == expected
+
+
+@pytest.mark.parametrize("name", ["question", "Context"])
+def test_half_of_a_pair_is_not_lost_without_a_word(name, tmp_path):
+    content = as_csv({name: ["a", "b"], "text": ["c", "d"], "label": [0, 1]})
+    message = f"`text_pair_column` must tell .* text, {name}"
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path, content)
+    assert list(load(tmp_path, content, text_pair_column=name)) == [
+        "text",
+        "text_pair",
+        "label",
+    ]
+    none = {f"{name.lower()}_column": ""}
+    assert list(load(tmp_path, content, **none)) == ["text", "label"]
 
 
 def test_a_name_that_is_told_comes_before_one_that_is_known(tmp_path):
@@ -347,7 +364,10 @@ def test_labels_with_types_keep_them(values, expected, tmp_path):
     assert list(map(type, column)) == list(map(type, expected))
 
 
-@pytest.mark.parametrize("flags", [("1", "0"), ("true", "False"), (1, 0)])
+FLAGS = [("1", "0"), ("1.0", "0.0"), ("true", "False"), (1, 0)]
+
+
+@pytest.mark.parametrize("flags", FLAGS)
 def test_columns_of_zeros_and_ones_are_several_labels(flags, tmp_path):
     yes, no = flags
     table = {"text": list("abc"), "rude": [yes, no, yes], "loud": [yes, no, no]}
@@ -364,6 +384,24 @@ def test_columns_of_other_numbers_are_no_labels(wrong, tmp_path):
     content = f"text,rude,loud\na,1,0\nb,0,{wrong}\n"
     with pytest.raises(ValueError, match="line 3: `loud` must be 0 or 1"):
         load(tmp_path, content, label_column=["rude", "loud"])
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_rows_may_lack_a_key_that_is_not_read(name, tmp_path):
+    rows = [{"text": "a", "label": 1, "by": "x"}, {"text": "b", "label": 0}]
+    rows.append({"note": "?", "text": "c", "label": 0})
+    content = "\n".join(map(json.dumps, rows))
+    if name == "a.json":
+        content = json.dumps(rows)
+    data = load(tmp_path, content, name)
+    assert data == {"text": ["a", "b", "c"], "label": [1, 0, 0]}
+
+
+def test_an_id_of_squad_may_be_an_integer(tmp_path):
+    answer = {"text": "b", "answer_start": 2}
+    question = {"id": 7, "question": "a?", "answers": [answer]}
+    content = json.dumps(squad(("a b", [question])))
+    assert load(tmp_path, content, "a.json")["id"] == ["7"]
 
 
 # Parquet.
@@ -613,7 +651,41 @@ BAD_TABLES = {
         (H + "caf\xe9,1\n").encode("latin-1"),
         "UTF-8.*line 2",
     ),
-    "UTF-16": ("a.csv", (H + "a,1\n").encode("utf-16"), "must be UTF-8"),
+    "UTF-16": (
+        "a.csv",
+        (H + "a,1\n").encode("utf-16"),
+        "must be UTF-8. .* as UTF-16 has; write the file again as UTF-8",
+    ),
+    "texts without tags": (
+        "a.txt",
+        "It rains again.\n",
+        "line 1: a tag must be .*; tables of texts end in .csv",
+    ),
+    "UTF-16 without a mark": (
+        "a.csv",
+        (H + "a,1\n").encode("utf-16-le"),
+        "must be text in UTF-8. Received: NUL bytes in its first line",
+    ),
+    "a workbook": (
+        "a.csv",
+        b"PK\x03\x04\x14\0\x06\0,\0\n" + H.encode(),
+        "must be text in UTF-8. Received: NUL bytes in its first line",
+    ),
+    "a surrogate as label": (
+        "a.jsonl",
+        '{"text": "a", "label": "\\ud800"}\n',
+        "line 1: `label` must not hold a lone surrogate",
+    ),
+    "a surrogate among labels": (
+        "a.jsonl",
+        '{"text": "a", "label": ["b", "\\ud800"]}\n',
+        "line 1: `label` must not hold a lone surrogate",
+    ),
+    "endless names": (
+        "a.csv",
+        "a" * 9_000 + ",b\nx,y\n",
+        r'text_column="a{77}\.\.\.", .* the columns a{77}\.\.\., b\.$',
+    ),
     "an empty text": ("a.csv", H + "a,1\n,0\n", "line 3: `text` must hold a"),
     "spaces": ("a.csv", H + "a,1\n  ,0\n", "line 3: `text` must hold a text"),
     "an empty line in quotes": (
@@ -734,12 +806,12 @@ BAD_TABLES = {
     "a key less": (
         "a.jsonl",
         '{"text": "a", "label": 1}\n{"text": "b"}\n',
-        "line 2: the keys .* a row without 'label'",
+        "line 2: the columns .* a row without 'label'",
     ),
     "a key more": (
         "a.jsonl",
         '{"text": "a"}\n{"text": "b", "label": 1}\n',
-        "line 2: the keys .* a row with 'label'",
+        "line 2: the columns .* a row with 'label'",
     ),
     "a key twice": (
         "a.jsonl",
@@ -1093,6 +1165,8 @@ def test_the_nearest_file_is_named(tmp_path):
         ({"text": ["a", "b"], "label": [1]}, "columns of one length"),
         ({"text": ["a", "b"], "label": 1}, "`label` must be a list with an"),
         ({"text": "ab", "label": [1, 2]}, "`text` must be a list with an"),
+        ({"train": {"text": ["a"], "x": [1]}}, "`train` must be a list with"),
+        ({"text": {"a", "b"}}, "`text` must be a list with"),
     ],
 )
 def test_data_that_cannot_be_split_are_refused(data, message):

@@ -75,6 +75,16 @@ def test_a_function_gets_the_labels_and_predictions_of_every_task():
 # Names.
 
 
+class Counting:
+    """Adds up what it sees, as a metric of Keras does."""
+
+    def update_state(self, labels, predictions):
+        self.count = len(labels)
+
+    def __call__(self, labels, predictions):
+        return 1.0
+
+
 def test_functions_have_their_names_or_those_of_a_dict():
     assert check_metrics(None, NAMES) == {}
     assert check_metrics("f1", NAMES) == {}
@@ -97,6 +107,8 @@ def test_functions_have_their_names_or_those_of_a_dict():
         ({"": errors}, "each with a name"),
         ({1: errors}, "each with a name"),
         ({"f1": errors}, "names of their own. Received: a second 'f1'"),
+        ({"x": Counting}, "neither classes nor metrics of Keras"),
+        ({"x": Counting()}, "neither classes nor metrics of Keras"),
         ([errors, errors], "names of their own. Received: a second 'errors'"),
     ],
 )

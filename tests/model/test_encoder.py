@@ -453,7 +453,7 @@ def test_an_encoder_can_be_trained(tiny):
     assert all(changed)
 
 
-@pytest.mark.parametrize("model", [5, None, "mini", {}])
-def test_attention_path_refuses_what_has_no_encoder(model):
+@pytest.mark.parametrize("value", [5, None, "mini", bb.BertEncoder])
+def test_the_attention_path_of_no_model_is_refused(value):
     with pytest.raises(ValueError, match="`model` must be a `BertEncoder`"):
-        bb.attention_path(model)
+        bb.attention_path(value)

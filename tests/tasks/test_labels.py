@@ -11,6 +11,7 @@ from bertbook.tasks.labels import (
     PROBLEMS,
     REGRESSION,
     SEVERAL_LABELS,
+    check_names,
     choose_labels,
     choose_problem,
     names_of,
@@ -209,6 +210,32 @@ def test_integers_are_found_by_name_where_names_are_integers():
     ):
         number_labels([0], 3, ONE_LABEL, names)
     assert number_labels([1], 2, ONE_LABEL, {0: "1", 1: "b"}).tolist() == [1]
+
+
+def test_truth_values_are_zeros_and_ones_where_there_are_two_labels():
+    for column in ([True, False], np.array([True, False])):
+        assert number_labels(column, 2, ONE_LABEL, None).tolist() == [1, 0]
+    for column, count in (([True, False], 3), ([True, 0], 2)):
+        with pytest.raises(ValueError, match=r"`label\[0\]` must be an int"):
+            number_labels(column, count, ONE_LABEL, None)
+
+
+def test_names_from_numpy_are_plain_strings():
+    assert {type(name) for name in names_of(np.array(["b", "a"]))} == {str}
+
+
+@pytest.mark.parametrize("label", ["", "  ", ["a", ""]])
+def test_an_empty_name_is_a_missing_label(label):
+    check_names(["a", ["b"], 1])
+    with pytest.raises(ValueError, match=r"`label\[1\]` must not be missing"):
+        check_names(["a", label])
+
+
+def test_a_label_among_thousands_is_refused_in_a_few_words():
+    names = {number: f"name {number} " * 30 for number in range(3_000)}
+    with pytest.raises(ValueError, match=r"\(3000 in all\)") as error:
+        number_labels(["other"], 3_000, ONE_LABEL, names)
+    assert len(str(error.value)) < 2_500
 
 
 # Property.

@@ -306,3 +306,14 @@ def test_a_model_without_tokenizer_is_refused():
     model.tokenizer = None
     with pytest.raises(ValueError, match="`model` needs a tokenizer"):
         Texts(model, FULL, CUT)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_scores_do_not_hide_logits_that_are_no_numbers(value):
+    data = {"text": ["a", "b"], "label": [0, 1]}
+    tasks = [Texts(stand_in(), data, Settings())]
+    data["choices"] = [["a", "b"]] * 2
+    tasks.append(Choices(stand_in(), data, Settings()))
+    for task in tasks:
+        with pytest.raises(ValueError, match="logits .* must be finite"):
+            task.score([np.zeros(2), np.array([value, 0.0])])

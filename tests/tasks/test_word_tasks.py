@@ -502,3 +502,12 @@ def test_a_model_without_tokenizer_or_bio_tags_is_refused():
 def test_bad_texts_are_refused(texts, message):
     with pytest.raises(ValueError, match=message):
         find_entities_in(letter_model(), texts)
+
+
+@pytest.mark.parametrize("name", [["q"], None, 1.5])
+def test_an_id_that_is_none_is_named(name):
+    answers = [[{"text": "b", "answer_start": 0}]]
+    data = {"question": ["a"], "context": ["b c"], "answers": answers}
+    task = Questions(stand_in(), data | {"id": [name]}, Settings())
+    with pytest.raises(ValueError, match=r"`id\[0\]` must be a string or an"):
+        task.blank_score()

@@ -78,6 +78,24 @@ def test_an_added_token_beside_a_vocabulary_is_read(source, engine, tmp_path):
     assert tokenizer.vocabulary == [*PIECES, "[CITY]"]
 
 
+@engines
+def test_a_named_token_keeps_its_switches(engine, tmp_path):
+    token = {**ADDED, "content": "[CITY]", "single_word": True}
+    names = {"additional_special_tokens": [token]}
+    write(tmp_path, vocab=PIECES, special_tokens_map=names)
+    tokenizer = Tokenizer.from_pretrained(tmp_path, engine=engine)
+    assert tokenizer.encode("hello [CITY]").input_ids == [2, 5, SIZE, 3]
+    assert SIZE not in tokenizer.encode("hello [CITY]a").input_ids
+
+
+@pytest.mark.parametrize("pieces", [[*PIECES, "hello"], PIECES[1:]])
+def test_a_vocabulary_that_is_refused_is_named(pieces, tmp_path):
+    write(tmp_path, vocab=pieces)
+    with pytest.raises(ValueError, match="`vocabulary` must") as caught:
+        Tokenizer.from_pretrained(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+
+
 def test_special_tokens_of_the_vocabulary_are_kept_whole(tmp_path):
     pieces = [*PIECES, "[E1]", "[E2]"]
     names = {"additional_special_tokens": ["[E2]"]}
@@ -110,6 +128,9 @@ LEGITIMATE = {
     },
     "a relative's class": {
         "tokenizer_config": {"tokenizer_class": "DistilBertTokenizer"}
+    },
+    "the class of a retriever": {
+        "tokenizer_config": {"tokenizer_class": "DPRQuestionEncoderTokenizer"}
     },
     "what transformers 4 writes": {
         "tokenizer_config": {
@@ -291,6 +312,26 @@ BAD_FILES = {
     "an id that is a word": (
         {"added_tokens": {"[CITY]": "last"}},
         ["added_tokens.json: an added token must have an id", "'last'"],
+    ),
+    "an id between two integers": (
+        {"added_tokens": {"[CITY]": SIZE + 0.5}},
+        ["added_tokens.json: an added token must have an id", "12.5"],
+    ),
+    "an id below zero": (
+        {"added_tokens": {"[CITY]": -1}},
+        ["added_tokens.json: an added token must have an id", "-1"],
+    ),
+    "an id that is a truth": (
+        {"added_tokens": {"[CITY]": True}},
+        ["added_tokens.json: an added token must have an id", "True"],
+    ),
+    "a class in a list": (
+        {"tokenizer_config": {"tokenizer_class": ["BertTokenizer"]}},
+        ["`tokenizer_class` must be one", "['BertTokenizer']"],
+    ),
+    "a switch of a named token that is a word": (
+        {"tokenizer_config": {"eos_token": {**SPECIAL, "lstrip": "no"}}},
+        ["tokenizer_config.json, `eos_token`: `lstrip` must be True or False"],
     ),
     "an id beyond a gap": (
         {"added_tokens": {"[CITY]": SIZE + 2}},
