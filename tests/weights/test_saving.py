@@ -82,7 +82,7 @@ def hidden_names(folder):
 
 
 @pytest.mark.parametrize(
-    "shards", [(None, None), (None, 200), (200, None), (200, 300)]
+    "shards", [(None, None), (None, 600), (600, None), (600, 900)]
 )
 def test_a_kill_after_any_operation_leaves_the_old_or_the_new_model(
     shards, models, tmp_path, monkeypatch
