@@ -445,6 +445,17 @@ def test_other_libraries_see_how_long_an_input_may_be(models, tmp_path):
         assert file.metadata()["format"] == "pt"
 
 
+def test_whoever_may_read_the_config_may_read_the_weights(models, tmp_path):
+    models[0].save_pretrained(tmp_path / "a")
+    models[0].save_pretrained(tmp_path / "b", max_shard_bytes=600)
+    adapted = make_model(0.25)
+    bb.add_lora(adapted)
+    adapted.save_adapter(tmp_path / "a")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"adapter.safetensors", "vocab.txt"}
+    assert len({path.stat().st_mode for path in files}) == 1
+
+
 # What is not saved.
 
 
