@@ -253,7 +253,10 @@ def write_whole(path: Path) -> Iterator[Path]:
     """
     part = path.with_name(f"{path.name}.part")
     try:
+        part.touch()
+        mode = part.stat().st_mode  # a library may write it for the user alone
         yield part
+        part.chmod(mode)
         with open(part, "rb+") as file:
             os.fsync(file.fileno())  # on the disk before it gets its name
         part.replace(path)
@@ -369,8 +372,6 @@ def _write_record(folder: Path, replaced: Iterable[str], last: str) -> None:
         (path.relative_to(new).as_posix() for path in _files_in(new)),
         key=lambda name: (name == last, name),
     )
-    for name in names:
-        _sync(new / name)
     old = {
         path.relative_to(folder).as_posix()
         for pattern in replaced
@@ -379,6 +380,10 @@ def _write_record(folder: Path, replaced: Iterable[str], last: str) -> None:
     }
     record = {"files": names, "removed": sorted(old - set(names))}
     write_json(folder / SAVING / RECORD, record)
+    mode = (folder / SAVING / RECORD).stat().st_mode
+    for name in names:
+        (new / name).chmod(mode)  # a library may write for the user alone
+        _sync(new / name)
 
 
 def _files_in(folder: Path) -> list[Path]:

@@ -118,7 +118,9 @@ class FinetuningOptions:
             raise ValueError(
                 f"`warmup` must be in [0, 1]. Received: {self.warmup!r}."
             )
-        if not isinstance(self.metric, str | None):
+        if self.metric is not None and (
+            not isinstance(self.metric, str) or not self.metric
+        ):
             raise ValueError(
                 "`metric` must be the name of a metric, or None. Received: "
                 f"{self.metric!r}."

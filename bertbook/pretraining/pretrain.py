@@ -305,7 +305,7 @@ def choose_config(model, tokenizer, examples):
     """
     if isinstance(model, BertConfig):
         config = model
-    elif model in SIZES:
+    elif isinstance(model, str) and model in SIZES:
         longest = max(128, examples.max_length)
         config = BertConfig.named(
             model, vocab_size=len(tokenizer), max_position_embeddings=longest

@@ -18,6 +18,7 @@ ODD = {
     "an array": np.zeros(3),
     "a dict": {},
     "an object": object(),
+    "an empty string": "",
     "nan": math.nan,
     "huge": 10**400,
     "True": True,

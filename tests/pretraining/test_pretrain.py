@@ -481,7 +481,9 @@ BAD_CALLS = [
     ({"corpus": 3}, "must be a list of files"),
     ({"corpus": [3]}, "must hold names"),
     ({"corpus": ["/nonexistent.txt"]}, "No text file at /nonexistent.txt"),
-    ({"config": small_config(vocab_size=301)}, "`vocab_size` must be"),
+    ({"config": small_config(vocab_size=299)}, "`vocab_size` must hold"),
+    ({"config": ["tiny"]}, "`name_or_dir` must be"),
+    ({"config": 5}, "`name_or_dir` must be"),
     ({"config": "/nonexistent"}, "`name_or_dir` must be"),
     (
         {"examples": ExampleSettings(max_length=33)},
@@ -651,12 +653,12 @@ def test_a_second_run_into_a_folder_is_refused(tmp_path, tokenizer):
 def test_a_vocabulary_of_a_refused_call_is_not_kept(tmp_path, tokenizer):
     out, other = tmp_path / "run", tmp_path / "other.txt"
     other.write_text("zebras zoom.\n\nzebras doze.\n" * 40)
-    with pytest.raises(ValueError, match="`vocab_size` must be that of"):
+    with pytest.raises(ValueError, match="`vocab_size` must hold"):
         run(
             out,
             34,
             corpus=[other],
-            config=small_config(vocab_size=60),
+            config=small_config(vocab_size=33),
         )
     assert not out.exists()
     config = small_config(vocab_size=300)

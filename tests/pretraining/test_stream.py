@@ -357,7 +357,9 @@ def test_workers_below_zero_are_refused(small):
 
 @pytest.mark.parametrize("batch_size", [0, -3])
 def test_a_batch_size_below_one_is_refused(batch_size, small):
-    with pytest.raises(ValueError, match="`batch_size` must be >= 1. Rec") as e:
+    with pytest.raises(
+        ValueError, match="`batch_size` must be an integer >= 1. Rec"
+    ) as e:
         next(stream_of(small).batches(batch_size))
     assert f"Received: {batch_size}." in str(e.value)
 

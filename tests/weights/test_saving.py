@@ -82,7 +82,7 @@ def hidden_names(folder):
 
 
 @pytest.mark.parametrize(
-    "shards", [(None, None), (None, 200), (200, None), (200, 300)]
+    "shards", [(None, None), (None, 600), (600, None), (600, 900)]
 )
 def test_a_kill_after_any_operation_leaves_the_old_or_the_new_model(
     shards, models, tmp_path, monkeypatch
@@ -443,6 +443,17 @@ def test_other_libraries_see_how_long_an_input_may_be(models, tmp_path):
     assert json.loads(path.read_text("utf-8"))["model_max_length"] == 12
     with safetensors.safe_open(tmp_path / "model.safetensors", "numpy") as file:
         assert file.metadata()["format"] == "pt"
+
+
+def test_whoever_may_read_the_config_may_read_the_weights(models, tmp_path):
+    models[0].save_pretrained(tmp_path / "a")
+    models[0].save_pretrained(tmp_path / "b", max_shard_bytes=600)
+    adapted = make_model(0.25)
+    bb.add_lora(adapted)
+    adapted.save_adapter(tmp_path / "a")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"adapter.safetensors", "vocab.txt"}
+    assert len({path.stat().st_mode for path in files}) == 1
 
 
 # What is not saved.
