@@ -21,6 +21,7 @@ from bertbook.files import write_whole
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     ADAPTERS,
+    collecting_little,
     float_matrix,
     matrix_layers,
     tensor_name,
@@ -133,8 +134,9 @@ def merge_lora(model):
                 "be rounded again. Merge first, then quantize. Received: "
                 f"{layer.quantization_mode!r} in {layer.path}."
             )
-    for layer in layers:
-        _merge(layer)
+    with collecting_little():
+        for layer in layers:
+            _merge(layer)
     for weight in model.weights:
         weight.trainable = True
     model.lora = None

@@ -31,7 +31,11 @@ from bertbook.weights.keras_config import (
     tokenizer_from_config,
     tokenizer_to_config,
 )
-from bertbook.weights.matrices import float_weights, tensor_name
+from bertbook.weights.matrices import (
+    collecting_little,
+    float_weights,
+    tensor_name,
+)
 from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS
 from bertbook.weights.vocabulary import digest_entry, find_tokenizer
 
@@ -216,7 +220,7 @@ class Pretrained:
 
         Layers without a matrix are as they were, and not warned of.
         """
-        with warnings.catch_warnings():
+        with collecting_little(), warnings.catch_warnings():
             without = "Layer .* does not have a `quantize` method implemented"
             warnings.filterwarnings("ignore", message=without)
             super().quantize(mode, **options)

@@ -5,12 +5,16 @@ import pytest
 
 import bertbook as bb
 from bertbook.runtime import keras, ops
-from bertbook.weights.matrices import float_matrix, matrix_layers
+from bertbook.weights.matrices import (
+    collecting_little,
+    float_matrix,
+    matrix_layers,
+)
 from bertbook.weights.pretrained import named_tensors
 from tests.helpers.every_model import (
-    CLASSES,
     check_close,
     draw_batch,
+    each_class,
     make,
     outputs_of,
 )
@@ -19,6 +23,13 @@ from tests.helpers.models import to_numpy
 MODES = ("int8", "int4", "float8")
 # How far integers may be from what they stand for: 4 bits are few.
 NEAR = {"int8": 0.05, "int4": 1.0, "float8": 1e-6}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_quantizing():
+    """Spares most of the time that Keras takes for a quantized layer."""
+    with collecting_little():
+        yield
 
 
 def quantize(model, mode):
@@ -88,7 +99,7 @@ def test_the_table_of_a_layer_holds_the_rows_that_it_gives(mode, with_adapters):
     )
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@each_class("BertForPreTraining", "Seq2SeqTransformer")
 def test_a_quantized_model_computes_nearly_the_same(kind):
     model = make(kind)
     batch = draw_batch(model)
@@ -169,6 +180,7 @@ def test_a_matrix_that_is_not_read_is_refused(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.usefixtures("plain_graphs")
 def test_what_was_compiled_before_is_not_used_after_quantizing():
     model = make("BertForSequenceClassification")
     batch = draw_batch(model)
