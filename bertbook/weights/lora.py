@@ -21,6 +21,7 @@ from bertbook.files import write_whole
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     ADAPTERS,
+    check_plain,
     collecting_little,
     float_matrix,
     matrix_layers,
@@ -84,7 +85,7 @@ def add_lora(model, rank=8, alpha=None, layers=LAYERS):
     """
     rank, alpha = _check_numbers(rank, alpha)
     targets = _targets(model, layers)
-    _check_free(model)
+    check_plain(model)
     model.trainable = True  # for every part, whatever was frozen before
     trained = {id(weight) for weight in _head(model).values()}
     settings = LoraSettings(rank, alpha, tuple(layers), _hash_base(model))
@@ -260,22 +261,6 @@ def _targets(model, layers):
     }
 
 
-def _check_free(model):
-    """Refuses a model that has adapters, or matrices of integers."""
-    for layer in matrix_layers(model):
-        if layer.lora_enabled:
-            raise ValueError(
-                "`model` has adapters: `merge_lora` merges them first. "
-                f"Received: rank {layer.lora_rank} in {layer.path}."
-            )
-        if layer.quantization_mode is not None:
-            raise ValueError(
-                "`model` must hold floats: add adapters, train, merge, then "
-                f"quantize. Received: {layer.quantization_mode!r} in "
-                f"{layer.path}."
-            )
-
-
 def _head(model):
     """Returns the weights that are trained in whole, by our names.
 
@@ -358,7 +343,7 @@ def _check_fits(model, about, path):
             f"{model.architecture}."
         )
     if model.lora is None:
-        _check_free(model)
+        check_plain(model)
     else:
         for name in ("rank", "alpha", "layers"):
             ours, stored = getattr(model.lora, name), about[name]

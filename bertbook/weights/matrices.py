@@ -83,6 +83,25 @@ def matrix_layers(model):
     return [part for part in model._flatten_layers() if isinstance(part, kinds)]
 
 
+def check_plain(model):
+    """Refuses a model that has adapters, or matrices of integers.
+
+    Raises:
+        ValueError: It is quantized, or has adapters; the layer is named.
+    """
+    for layer in matrix_layers(model):
+        if layer.lora_enabled:
+            raise ValueError(
+                "`model` has adapters: `merge_lora` merges them first. "
+                f"Received: rank {layer.lora_rank} in {layer.path}."
+            )
+        if layer.quantization_mode is not None:
+            raise ValueError(
+                "`model` must hold floats: do this first, then quantize. "
+                f"Received: {layer.quantization_mode!r} in {layer.path}."
+            )
+
+
 def layer_names(model):
     """Returns the layers of `matrix_layers`, by our names.
 

@@ -36,6 +36,7 @@ from bertbook.weights.matrices import (
     float_weights,
     tensor_name,
 )
+from bertbook.weights.shapes import shown_shapes
 from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS
 from bertbook.weights.vocabulary import digest_entry, find_tokenizer
 
@@ -224,6 +225,11 @@ class Pretrained:
             without = "Layer .* does not have a `quantize` method implemented"
             warnings.filterwarnings("ignore", message=without)
             super().quantize(mode, **options)
+
+    def summary(self, *args, **kwargs):
+        """Prints the layers as `keras.Model.summary`, with their shapes."""
+        with shown_shapes(self):
+            super().summary(*args, **kwargs)
 
     def get_config(self):
         """Returns what Keras needs to build this model again.

@@ -72,9 +72,7 @@ def test_a_copy_encodes_texts_as_its_model(way, tmp_path):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_the_file_of_every_class_keeps_its_tokenizers(kind, tmp_path):
     model = make(kind)
-    model.tokenizer = bb.Tokenizer(
-        PIECES, lowercase=False, engine="python"
-    )
+    model.tokenizer = bb.Tokenizer(PIECES, lowercase=False, engine="python")
     if kind == "Seq2SeqTransformer":
         model.target_tokenizer = bb.Tokenizer([*PIECES, "?"], lowercase=False)
     again = by_file(model, tmp_path)

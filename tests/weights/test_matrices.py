@@ -1,9 +1,13 @@
 """Quantized layers and adapters: what is saved is what is computed."""
 
+import gc
+
 import numpy as np
 import pytest
 
 import bertbook as bb
+from bertbook.relatives.elmo import LSTMConfig, LSTMLanguageModel
+from bertbook.relatives.videobert import add_tokens, grow_vocabulary
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     collecting_little,
@@ -215,3 +219,36 @@ def test_a_model_of_integers_finds_the_same_words():
     model.quantize("int8")
     received = outputs_of(model, batch)["logits"].argmax(axis=-1)
     assert (received == expected).mean() > 0.7
+
+
+def test_quantizing_collects_garbage_in_no_time(monkeypatch):
+    left_out = []
+    monkeypatch.setattr(
+        "gc.collect", lambda *args: left_out.append(gc.get_freeze_count())
+    )
+    gc.unfreeze()  # what the fixture of this file froze
+    make("BertForMaskedLM").quantize("int8")
+    assert len(left_out) > 2
+    assert min(left_out) > 1000
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize("change", ["quantize", "lora"])
+def test_a_vocabulary_does_not_grow_beside_integers_or_adapters(change):
+    model = make("BertForMaskedLM")
+    if change == "lora":
+        bb.add_lora(model, 2)
+    else:
+        model.encoder.embeddings.token.quantize("int8")
+    with pytest.raises(ValueError, match=r"`model` (must|has).*Received: "):
+        grow_vocabulary(model, add_tokens(model.tokenizer, ["[code]"]))
+
+
+def test_a_language_model_of_lstms_scores_with_the_floats_of_its_table():
+    config = LSTMConfig(vocab_size=9, hidden_size=6, num_layers=1)
+    model = LSTMLanguageModel(config)
+    ids = np.arange(8)[None]
+    expected = to_numpy(model({"input_ids": ids}))
+    model.token.quantize("int8")
+    received = to_numpy(model({"input_ids": ids}))
+    assert 0 < np.abs(received - expected).max() < np.abs(expected).max() / 5
