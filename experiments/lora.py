@@ -2,7 +2,7 @@
 
     BERTBOOK_DATA=FOLDER BERTBOOK_MINILM=FOLDER python -m experiments.lora \
         [--rows N] [--epochs N] [--rank N] [--rate R] [--seed N] \
-        [--dev-rows N] [--out FILE]
+        [--dev-rows N] [--ways all lora] [--layers NAME ...] [--out FILE]
 
 A published BERT of 6 layers and width 384 is fine-tuned on the first N rows of
 a shuffled training set, once with all weights and once with `add_lora`. Kept

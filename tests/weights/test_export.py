@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import bertbook as bb
 from bertbook.islands import exporting, on_island
 from bertbook.model.layers import activation
 from bertbook.runtime import Choice, keras, ops
@@ -162,6 +163,55 @@ def test_what_cannot_be_exported_is_said(path, format, message, tmp_path):
     with pytest.raises(ValueError, match=f"{message}.* Received"):
         model.export(tmp_path / path, format=format)
     assert list(tmp_path.iterdir()) == []
+
+
+@on_tensorflow
+@pytest.mark.parametrize("format", ["onnx", "litert"])
+def test_a_format_of_floats_refuses_a_quantized_layer(
+    format, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(export, "WRITERS", {})
+    model = make("BertForSequenceClassification")
+    model.classifier.quantize("int8")
+    path = tmp_path / "model.tflite"
+    with pytest.raises(
+        ValueError, match="before you quantize.* Received: 'int8' in .*classif"
+    ):
+        model.export(path, format=format)
+    assert not path.exists()
+
+
+@on_tensorflow
+def test_what_adapters_add_is_in_the_copy_that_is_exported():
+    model = make("BertForSequenceClassification", dtype="mixed_bfloat16")
+    bb.add_lora(model, 2)
+    for weight in model.trainable_weights:
+        weight.assign(np.random.default_rng(1).normal(0, 0.5, weight.shape))
+    copy = export._in_float32(model)
+    assert copy.compute_dtype == "float32"
+    batch = draw_batch(model)
+    check_close(outputs_of(copy, batch), outputs_of(model, batch), 0.1)
+
+
+@on_tensorflow
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["lora", "int8", "int4"])
+def test_a_changed_model_is_served(change, tmp_path):
+    import tensorflow as tf
+
+    model = make("BertForSequenceClassification")
+    if change == "lora":
+        bb.add_lora(model, 2)
+        for weight in model.trainable_weights:
+            weight.assign(np.random.default_rng(1).normal(size=weight.shape))
+    else:
+        model.quantize(change)
+    model.export(tmp_path, verbose=False)
+    served = tf.saved_model.load(tmp_path)
+    batch = draw_batch(model)
+    tensors = {name: tf.constant(a) for name, a in batch.items()}
+    received = named(to_numpy(served.serve(tensors)))
+    check_close(received, outputs_of(model, batch), 1e-4)
 
 
 @on_tensorflow

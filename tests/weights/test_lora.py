@@ -7,7 +7,9 @@ import pytest
 import safetensors.numpy
 
 import bertbook as bb
+from bertbook.finetuning.run import optimizer_of
 from bertbook.runtime import keras, ops
+from bertbook.training import checkpoint
 from bertbook.weights.lora import ADAPTER, has_adapters
 from bertbook.weights.matrices import matrix_layers
 from tests.helpers.every_model import (
@@ -208,6 +210,70 @@ def test_fine_tuning_with_adapters_resumes_and_ends_the_same(tmp_path):
     check_close(outputs_of(merged, batch), outputs_of(first, batch), 1e-5)
     with pytest.raises(ValueError, match=r"`lora.rank` was 2, now 3"):
         tune(rank=3)
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.usefixtures("plain_graphs")
+def test_adapters_of_a_run_that_stopped_end_as_of_one_that_did_not(
+    tmp_path, monkeypatch
+):
+    data = {"text": ["a b", "c d", "b a"] * 2, "label": [0, 1, 0] * 2}
+    make(KIND).save_pretrained(tmp_path / "base")
+    save = checkpoint.save_checkpoint
+
+    def save_and_stop(folder, step, *arguments):
+        save(folder, step, *arguments)
+        if step == 2:
+            raise KilledError
+
+    def tune(name, seed):
+        model = bb.BertForSequenceClassification.from_pretrained(
+            tmp_path / "base"
+        )
+        keras.utils.set_random_seed(seed)  # adapters are drawn
+        bb.add_lora(model, 2)
+        bb.finetune(
+            model,
+            data,
+            epochs=2,
+            batch_size=3,
+            learning_rate=1e-2,
+            out=tmp_path / name,
+            options=bb.FinetuningOptions(
+                verbose=False, layer_decay=0.5, checkpoint_steps=2
+            ),
+        )
+        return model
+
+    whole = tune("whole", 1)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
+    with pytest.raises(KilledError):
+        tune("stopped", 1)
+    monkeypatch.setattr(checkpoint, "save_checkpoint", save)
+    stopped = tune("stopped", 2)
+    for ours, theirs in zip(whole.weights, stopped.weights, strict=True):
+        np.testing.assert_array_equal(
+            ops.convert_to_numpy(ours), ops.convert_to_numpy(theirs)
+        )
+    name = "model.safetensors"
+    assert (tmp_path / "stopped" / name).read_bytes() == (
+        tmp_path / "whole" / name
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "layers", [["query_key_value"], ["contract", "output"]]
+)
+def test_the_rate_of_an_adapter_is_that_of_its_layer(layers):
+    model = make(KIND)
+    bb.add_lora(model, 2, layers=layers)
+    rates = optimizer_of(model, 0.5).args[0]
+    for weight, rate in zip(model.trainable_variables, rates, strict=True):
+        assert rate == (0.5 if "block_0" in weight.path else 1.0)
+    assert rates.count(0.5) == 2 * len(layers)
 
 
 # What cannot be done.

@@ -176,7 +176,8 @@ def test_two_replicas_learn_what_one_learns(tmp_path):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_a_summary_shows_the_shapes_of_what_layers_give(kind):
+def test_a_summary_shows_the_shapes_of_what_layers_give(kind, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
     model = make(kind)
     nodes = [len(x._inbound_nodes) for x in model._flatten_layers()]
     calls = [vars(x).get("call") for x in model._flatten_layers()]
