@@ -245,7 +245,7 @@ def test_a_vocabulary_does_not_grow_beside_integers_or_adapters(change):
 
 
 def test_a_language_model_of_lstms_scores_with_the_floats_of_its_table():
-    config = LSTMConfig(vocab_size=9, hidden_size=6, num_layers=1)
+    config = LSTMConfig(vocab_size=9, hidden_size=6, widths=(6,))
     model = LSTMLanguageModel(config)
     ids = np.arange(8)[None]
     expected = to_numpy(model({"input_ids": ids}))
