@@ -1,7 +1,8 @@
 """Adapters beside all weights, and integers beside floats, on SST-2.
 
     BERTBOOK_DATA=FOLDER BERTBOOK_MINILM=FOLDER python -m experiments.lora \
-        [--rows N] [--epochs N] [--rank N] [--seed N] [--dev-rows N]
+        [--rows N] [--epochs N] [--rank N] [--rate R] [--seed N] \
+        [--dev-rows N] [--ways all lora] [--layers NAME ...] [--out FILE]
 
 A published BERT of 6 layers and width 384 is fine-tuned on the first N rows of
 a shuffled training set, once with all weights and once with `add_lora`. Kept
@@ -21,7 +22,9 @@ import numpy as np
 import bertbook as bb
 
 KEPT = Path(__file__).parent / "results" / "lora.json"
-RATES = {"all": 5e-5, "lora": 5e-4}  # adapters need about ten times as much
+RATES = {"all": 5e-5, "lora": 1e-3}  # adapters need much larger steps
+# All matrices of a block: at this width few rows of one are not enough.
+LAYERS = ("query_key_value", "output", "expand", "contract")
 
 
 def main():
@@ -31,18 +34,23 @@ def main():
     parser.add_argument("--dev-rows", type=int, default=None)
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--rank", type=int, default=8)
+    parser.add_argument("--rate", type=float, default=RATES["lora"])
+    parser.add_argument("--out", type=Path, default=KEPT)
+    parser.add_argument("--ways", nargs="+", choices=RATES, default=list(RATES))
+    parser.add_argument("--layers", nargs="+", default=list(LAYERS))
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     bb.setup(options.seed)
     train = draw(bb.load_dataset("sst2", "train"), options.rows, options.seed)
     dev = bb.load_dataset("sst2", "dev")
     dev = {name: rows[: options.dev_rows] for name, rows in dev.items()}
-    results = {"options": vars(options)}
-    for way in RATES:
+    results = {"options": {**vars(options), "out": str(options.out)}}
+    for way in options.ways:
         results[way] = tune(way, train, dev, options)
         print(way, results[way])
-    KEPT.parent.mkdir(exist_ok=True)
-    KEPT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    options.out.parent.mkdir(exist_ok=True)
+    text = json.dumps(results, indent=2) + "\n"
+    options.out.write_text(text, encoding="utf-8")
 
 
 def draw(data, count, seed):
@@ -57,7 +65,7 @@ def tune(way, train, dev, options):
         os.environ["BERTBOOK_MINILM"], num_labels=2
     )
     if way == "lora":
-        bb.add_lora(model, options.rank)
+        bb.add_lora(model, options.rank, layers=options.layers)
     trained = sum(int(np.prod(w.shape)) for w in model.trainable_weights)
     start = time.perf_counter()
     bb.finetune(
@@ -65,7 +73,7 @@ def tune(way, train, dev, options):
         train,
         dev,
         epochs=options.epochs,
-        learning_rate=RATES[way],
+        learning_rate=options.rate if way == "lora" else RATES[way],
         max_length=128,
         seed=options.seed,
     )

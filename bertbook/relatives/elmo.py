@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bertbook.model.layers import Dropout
 from bertbook.runtime import keras, ops
+from bertbook.weights.matrices import float_matrix
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,7 +280,7 @@ def _token_table(config, policy):
 
 def _score(hidden, token):
     """Returns logits, `(B, S, V)`: products with the token table."""
-    table = ops.cast(token.embeddings, hidden.dtype)  # (V, D)
+    table = ops.cast(float_matrix(token), hidden.dtype)  # (V, D)
     return ops.matmul(hidden, ops.transpose(table))
 
 

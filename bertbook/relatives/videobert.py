@@ -14,6 +14,7 @@ import numpy as np
 from bertbook.checks import is_integer
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
+from bertbook.weights.matrices import check_plain
 from bertbook.weights.pretrained import Pretrained
 
 ROUNDS = 50  # the most rounds of k-means
@@ -63,13 +64,14 @@ def grow_vocabulary(model, tokenizer, seed=0):
 
     Raises:
         ValueError: The tokenizer does not go on from the model's vocabulary,
-            or `model` is something else.
+            or `model` is something else, is quantized or has adapters.
     """
     if not isinstance(model, Pretrained):
         raise ValueError(
             "`model` must be a model of this package. Received: "
             f"{type(model).__name__}."
         )
+    check_plain(model)
     config = model.config
     known = _count_known(model, tokenizer)
     size = max(config.vocab_size, len(tokenizer))

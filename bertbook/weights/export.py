@@ -10,6 +10,11 @@ from pathlib import Path
 
 from bertbook.islands import exporting
 from bertbook.runtime import keras
+from bertbook.weights.matrices import (
+    float_weights,
+    matrix_layers,
+    tensor_name,
+)
 
 FORMATS = ("tf_saved_model", "onnx", "litert")
 # What a format needs besides TensorFlow to be written.
@@ -30,12 +35,15 @@ def export_model(model, path, format, verbose, input_signature, **options):
 
     Raises:
         ValueError: `format` is unknown, does not fit the name of the file, or
-            cannot hold a layer of the model; or the backend is not TensorFlow.
+            cannot hold a layer of the model, as one that is quantized; or the
+            backend is not TensorFlow.
         ImportError: What writes the format is not installed.
     """
     if not isinstance(path, str | Path):
         raise ValueError(f"`filepath` must be a path. Received: {path!r}.")
     _check_format(format, Path(path))
+    if format != "tf_saved_model":
+        _check_floats(model, format)
     if input_signature is None:
         input_signature = signature_of(model)
     if format == "litert":
@@ -115,8 +123,21 @@ def _in_float32(model):
         return model
     config = {**model.get_config(), "dtype": "float32"}
     copy = type(model).from_config(config)
-    copy.set_weights(model.get_weights())
+    values = {tensor_name(w): value for w, value in float_weights(model)}
+    for weight in copy.weights:  # what adapters add is in the matrices
+        weight.assign(values[tensor_name(weight)])
     return copy
+
+
+def _check_floats(model, format):
+    """Refuses integers where a format has no products of them."""
+    for layer in matrix_layers(model):
+        if layer.quantization_mode is not None:
+            raise ValueError(
+                f'`format="{format}"` holds floats: export before you '
+                'quantize, or as "tf_saved_model". Received: '
+                f"{layer.quantization_mode!r} in {layer.path}."
+            )
 
 
 def _check_operations(path):

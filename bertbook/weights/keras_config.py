@@ -4,12 +4,17 @@ Keras makes `.keras` files, copies, clones and pickles of a model from its
 config, so that what is in the config is in all of them.
 """
 
+import json
 import tempfile
 from pathlib import Path
 
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
-from bertbook.weights.matrices import matrix_layers
+from bertbook.weights.matrices import (
+    collecting_little,
+    layer_names,
+    matrix_layers,
+)
 
 # The files that say all about a tokenizer, and are read without the others.
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
@@ -59,33 +64,48 @@ def tokenizer_from_config(values):
 
 
 def quantization_to_config(model):
-    """Returns how the layers of a model are quantized.
+    """Returns how the layers of a model are quantized, as JSON values.
 
     Args:
         model: A Keras model.
 
     Returns:
-        A dict by the number of a layer among those that have a matrix: its
-        mode and, where there is one, Keras' config of it.
+        A dict by the name of a layer: its mode and, where there is one, Keras'
+        config of it. A file gives back what this returns.
     """
-    return {
-        str(number): {
+    if not any(layer.quantization_mode for layer in matrix_layers(model)):
+        return {}
+    settings = {
+        name: {
             "mode": layer.quantization_mode,
             "config": keras.saving.serialize_keras_object(
                 layer.quantization_config
             ),
         }
-        for number, layer in enumerate(matrix_layers(model))
+        for name, layer in layer_names(model).items()
         if layer.quantization_mode is not None
     }
+    return json.loads(json.dumps(settings))  # tuples become lists
 
 
 def quantize_by_config(model, settings):
     """Quantizes the layers of a new model as `quantization_to_config` says.
 
     Their values come later, from the file of the weights.
+
+    Raises:
+        ValueError: A layer is named that the model does not have.
     """
-    layers = matrix_layers(model)
-    for number, values in settings.items():
-        config = keras.saving.deserialize_keras_object(values["config"])
-        layers[int(number)].quantize(values["mode"], config=config)
+    if not settings:
+        return
+    layers = layer_names(model)
+    unknown = [name for name in settings if name not in layers]
+    if unknown:
+        raise ValueError(
+            "`quantization` of a Keras config must name layers of the model. "
+            f"Received: {', '.join(unknown)}."
+        )
+    with collecting_little():
+        for name, values in settings.items():
+            config = keras.saving.deserialize_keras_object(values["config"])
+            layers[name].quantize(values["mode"], config=config)

@@ -20,6 +20,8 @@ from bertbook.files import check_folder, write_whole
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     ADAPTERS,
+    check_plain,
+    collecting_little,
     float_matrix,
     matrix_layers,
     tensor_name,
@@ -82,7 +84,7 @@ def add_lora(model, rank=8, alpha=None, layers=LAYERS):
     """
     rank, alpha = _check_numbers(rank, alpha)
     targets = _targets(model, layers)
-    _check_free(model)
+    check_plain(model)
     model.trainable = True  # for every part, whatever was frozen before
     trained = {id(weight) for weight in _head(model).values()}
     settings = LoraSettings(rank, alpha, tuple(layers), _hash_base(model))
@@ -134,8 +136,9 @@ def merge_lora(model):
                 "be rounded again. Merge first, then quantize. Received: "
                 f"{layer.quantization_mode!r} in {layer.path}."
             )
-    for layer in layers:
-        _merge(layer)
+    with collecting_little():
+        for layer in layers:
+            _merge(layer)
     for weight in model.weights:
         weight.trainable = True
     model.lora = None
@@ -259,22 +262,6 @@ def _targets(model, layers):
     }
 
 
-def _check_free(model):
-    """Refuses a model that has adapters, or matrices of integers."""
-    for layer in matrix_layers(model):
-        if layer.lora_enabled:
-            raise ValueError(
-                "`model` has adapters: `merge_lora` merges them first. "
-                f"Received: rank {layer.lora_rank} in {layer.path}."
-            )
-        if layer.quantization_mode is not None:
-            raise ValueError(
-                "`model` must hold floats: add adapters, train, merge, then "
-                f"quantize. Received: {layer.quantization_mode!r} in "
-                f"{layer.path}."
-            )
-
-
 def _head(model):
     """Returns the weights that are trained in whole, by our names.
 
@@ -357,7 +344,7 @@ def _check_fits(model, about, path):
             f"{model.architecture}."
         )
     if model.lora is None:
-        _check_free(model)
+        check_plain(model)
     else:
         for name in ("rank", "alpha", "layers"):
             ours, stored = getattr(model.lora, name), about[name]

@@ -5,6 +5,9 @@ nothing is quantized: for "int8" and "int4" it holds the codes, without their
 scale.
 """
 
+import contextlib
+import gc
+
 from bertbook.runtime import keras, ops
 
 ADAPTERS = ("lora_kernel_a", "lora_kernel_b")
@@ -78,6 +81,59 @@ def matrix_layers(model):
     """Returns the dense layers and the tables of a model, in its own order."""
     kinds = keras.layers.Dense | keras.layers.Embedding
     return [part for part in model._flatten_layers() if isinstance(part, kinds)]
+
+
+def check_plain(model):
+    """Refuses a model that has adapters, or matrices of integers.
+
+    Raises:
+        ValueError: It is quantized, or has adapters; the layer is named.
+    """
+    for layer in matrix_layers(model):
+        if layer.lora_enabled:
+            raise ValueError(
+                "`model` has adapters: `merge_lora` merges them first. "
+                f"Received: rank {layer.lora_rank} in {layer.path}."
+            )
+        if layer.quantization_mode is not None:
+            raise ValueError(
+                "`model` must hold floats: do this first, then quantize. "
+                f"Received: {layer.quantization_mode!r} in {layer.path}."
+            )
+
+
+def layer_names(model):
+    """Returns the layers of `matrix_layers`, by our names.
+
+    Raises:
+        ValueError: Two have one name.
+    """
+    layers = matrix_layers(model)
+    names = {layer.path.partition("/")[2]: layer for layer in layers}
+    if len(names) < len(layers):
+        raise ValueError(
+            "The layers of a model must have names of their own. Received: "
+            f"{', '.join(layer.path for layer in layers)}."
+        )
+    return names
+
+
+@contextlib.contextmanager
+def collecting_little():
+    """Keeps the collection of garbage short while matrices are replaced.
+
+    Keras collects once for every matrix that it takes away, and each time looks
+    at all that is in memory: most of the time that quantizing takes. What is
+    there now is left out until the end.
+    """
+    if gc.get_freeze_count() > 0:  # it is left out already
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def tensor_name(weight):

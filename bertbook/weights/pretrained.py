@@ -32,7 +32,12 @@ from bertbook.weights.keras_config import (
     tokenizer_from_config,
     tokenizer_to_config,
 )
-from bertbook.weights.matrices import float_weights, tensor_name
+from bertbook.weights.matrices import (
+    collecting_little,
+    float_weights,
+    tensor_name,
+)
+from bertbook.weights.shapes import shown_shapes
 from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS
 from bertbook.weights.vocabulary import digest_entry, find_tokenizer
 
@@ -223,10 +228,15 @@ class Pretrained:
 
         Layers without a matrix are as they were, and not warned of.
         """
-        with warnings.catch_warnings():
+        with collecting_little(), warnings.catch_warnings():
             without = "Layer .* does not have a `quantize` method implemented"
             warnings.filterwarnings("ignore", message=without)
             super().quantize(mode, **options)
+
+    def summary(self, *args, **kwargs):
+        """Prints the layers as `keras.Model.summary`, with their shapes."""
+        with shown_shapes(self):
+            super().summary(*args, **kwargs)
 
     def get_config(self):
         """Returns what Keras needs to build this model again.

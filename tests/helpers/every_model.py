@@ -1,6 +1,7 @@
 """One small model of every class, its weights drawn, and batches for it."""
 
 import numpy as np
+import pytest
 
 import bertbook as bb
 from bertbook.runtime import keras
@@ -20,6 +21,15 @@ ENCODERS = (
 )
 CLASSES = (*ENCODERS, "CausalLM", "Seq2SeqTransformer")
 CHOICES = 3
+
+
+def each_class(*quick):
+    """Runs a test for every class, as `kind`; those not named are slow."""
+    kinds = [
+        kind if kind in quick else pytest.param(kind, marks=pytest.mark.slow)
+        for kind in CLASSES
+    ]
+    return pytest.mark.parametrize("kind", kinds)
 
 
 def make(kind, **options):

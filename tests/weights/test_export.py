@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import bertbook as bb
 from bertbook.islands import exporting, on_island
 from bertbook.model.layers import activation
 from bertbook.runtime import Choice, keras, ops
@@ -51,13 +52,21 @@ print(json.dumps(differences))
 """
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A model that was never called, and its SavedModel."""
+    folder = tmp_path_factory.mktemp("exported")
+    model = make("BertForPreTraining")
+    model.export(folder, verbose=False)
+    return model, folder
+
+
 @on_tensorflow
-def test_a_served_model_takes_every_number_of_rows_and_length(tmp_path):
+def test_a_served_model_takes_every_number_of_rows_and_length(exported):
     import tensorflow as tf
 
-    model = make("BertForPreTraining")
-    model.export(tmp_path, verbose=False)  # never called, nothing given
-    served = tf.saved_model.load(tmp_path)
+    model, folder = exported
+    served = tf.saved_model.load(folder)
     for rows, length in ((2, 6), (3, 9)):
         batch = draw_batch(model, rows, length)
         tensors = {name: tf.constant(a) for name, a in batch.items()}
@@ -68,11 +77,9 @@ def test_a_served_model_takes_every_number_of_rows_and_length(tmp_path):
 
 
 @on_tensorflow
-def test_a_layer_of_keras_serves_an_exported_model(tmp_path):
-    model = make("BertForMultipleChoice")
-    model.predict(draw_batch(model), verbose=0)
-    model.export(tmp_path, verbose=False)
-    layer = keras.layers.TFSMLayer(tmp_path, call_endpoint="serve")
+def test_a_layer_of_keras_serves_an_exported_model(exported):
+    model, folder = exported
+    layer = keras.layers.TFSMLayer(folder, call_endpoint="serve")
     batch = draw_batch(model, 3, 5)
     check_close(named(to_numpy(layer(batch))), outputs_of(model, batch), 1e-5)
 
@@ -82,6 +89,8 @@ def test_a_layer_of_keras_serves_an_exported_model(tmp_path):
 def test_every_class_is_served_where_this_package_is_not(tmp_path):
     for kind in CLASSES:
         model = make(kind)
+        if kind == "BertForMultipleChoice":  # one that was used before
+            model.predict(draw_batch(model), verbose=0)
         model.export(tmp_path / kind, verbose=False)
         for number, (rows, length) in enumerate(((2, 6), (4, 9))):
             batch = draw_batch(model, rows, length)
@@ -154,6 +163,55 @@ def test_what_cannot_be_exported_is_said(path, format, message, tmp_path):
     with pytest.raises(ValueError, match=f"{message}.* Received"):
         model.export(tmp_path / path, format=format)
     assert list(tmp_path.iterdir()) == []
+
+
+@on_tensorflow
+@pytest.mark.parametrize("format", ["onnx", "litert"])
+def test_a_format_of_floats_refuses_a_quantized_layer(
+    format, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(export, "WRITERS", {})
+    model = make("BertForSequenceClassification")
+    model.classifier.quantize("int8")
+    path = tmp_path / "model.tflite"
+    with pytest.raises(
+        ValueError, match="before you quantize.* Received: 'int8' in .*classif"
+    ):
+        model.export(path, format=format)
+    assert not path.exists()
+
+
+@on_tensorflow
+def test_what_adapters_add_is_in_the_copy_that_is_exported():
+    model = make("BertForSequenceClassification", dtype="mixed_bfloat16")
+    bb.add_lora(model, 2)
+    for weight in model.trainable_weights:
+        weight.assign(np.random.default_rng(1).normal(0, 0.5, weight.shape))
+    copy = export._in_float32(model)
+    assert copy.compute_dtype == "float32"
+    batch = draw_batch(model)
+    check_close(outputs_of(copy, batch), outputs_of(model, batch), 0.1)
+
+
+@on_tensorflow
+@pytest.mark.slow
+@pytest.mark.parametrize("change", ["lora", "int8", "int4"])
+def test_a_changed_model_is_served(change, tmp_path):
+    import tensorflow as tf
+
+    model = make("BertForSequenceClassification")
+    if change == "lora":
+        bb.add_lora(model, 2)
+        for weight in model.trainable_weights:
+            weight.assign(np.random.default_rng(1).normal(size=weight.shape))
+    else:
+        model.quantize(change)
+    model.export(tmp_path, verbose=False)
+    served = tf.saved_model.load(tmp_path)
+    batch = draw_batch(model)
+    tensors = {name: tf.constant(a) for name, a in batch.items()}
+    received = named(to_numpy(served.serve(tensors)))
+    check_close(received, outputs_of(model, batch), 1e-4)
 
 
 @on_tensorflow

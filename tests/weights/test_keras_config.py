@@ -11,10 +11,12 @@ import pytest
 import bertbook as bb
 from bertbook.runtime import keras
 from bertbook.weights.keras_config import tokenizer_from_config
+from bertbook.weights.matrices import collecting_little, matrix_layers
 from tests.helpers.every_model import (
     CLASSES,
     check_close,
     draw_batch,
+    each_class,
     make,
     outputs_of,
 )
@@ -40,46 +42,67 @@ WAYS = {
     "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
     "clone": by_clone,
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_quantizing():
+    """Spares most of the time that Keras takes for a quantized layer."""
+    with collecting_little():
+        yield
+
+
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
 @every_way
-def test_a_copy_reads_texts(way, tmp_path):
+def test_a_copy_encodes_texts_as_its_model(way, tmp_path):
     model = make("BertForSequenceClassification")
     model.tokenizer = bb.Tokenizer(
         PIECES, lowercase=False, max_word_length=5, added_tokens=["Oslo"]
     )
     again = WAYS[way](model, tmp_path)
-    assert again.predict_texts(TEXTS) == model.predict_texts(TEXTS)
-    for text in ("Osloa abbbbb", "OSLO a-b"):
+    for text in (
+        *TEXTS,
+        "Osloa abbbbb",
+        "OSLO a-b",
+    ):
         assert again.tokenizer.encode(text) == model.tokenizer.encode(text)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_the_file_of_every_class_keeps_its_tokenizers(kind, tmp_path):
     model = make(kind)
-    model.tokenizer = bb.Tokenizer(PIECES, engine="python")
+    model.tokenizer = bb.Tokenizer(PIECES, lowercase=False, engine="python")
     if kind == "Seq2SeqTransformer":
-        model.target_tokenizer = bb.Tokenizer([*PIECES, "?"])
+        model.target_tokenizer = bb.Tokenizer([*PIECES, "?"], lowercase=False)
     again = by_file(model, tmp_path)
     for name in model.tokenizer_names:
         ours, theirs = getattr(model, name), getattr(again, name)
         assert theirs.vocabulary == ours.vocabulary
         assert theirs.engine == ours.engine
+        assert theirs.lowercase is ours.lowercase is False
 
 
 @pytest.mark.parametrize("mode", ["int8", "int4"])
-@pytest.mark.parametrize("kind", ["BertForPreTraining", "CausalLM"])
+@each_class("CausalLM")
 def test_a_quantized_model_loads_from_its_file(mode, kind, tmp_path):
     model = make(kind)
     model.quantize(mode)
     batch = draw_batch(model)
     again = by_file(model, tmp_path)
     check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
-    assert (
-        again.get_config()["quantization"]
-        == (model.get_config()["quantization"])
-    )
+    settings = model.get_config()["quantization"]
+    assert len(settings) == len(matrix_layers(model))
+    assert again.get_config()["quantization"] == settings
+    modes = [layer.quantization_mode for layer in matrix_layers(again)]
+    assert modes == [mode] * len(settings)
+
+
+@pytest.mark.usefixtures("plain_graphs")
+def test_a_model_from_a_file_reads_texts(tmp_path):
+    model = make("BertForSequenceClassification")
+    again = by_file(model, tmp_path)
+    assert again.predict_texts(TEXTS) == model.predict_texts(TEXTS)
 
 
 @every_way
@@ -94,9 +117,41 @@ def test_a_copy_keeps_one_quantized_layer(way, tmp_path):
     assert again.classifier.quantization_mode is None
 
 
+@pytest.mark.parametrize(
+    "find",
+    [
+        lambda model: model.encoder.blocks[0].feed_forward.contract,
+        lambda model: model.encoder.blocks[1].feed_forward.contract,
+        lambda model: model.encoder.embeddings.token,
+        lambda model: model.classifier,
+    ],
+    ids=["first", "second", "table", "head"],
+)
+def test_a_config_names_the_layer_that_is_quantized(find):
+    model = make("BertForSequenceClassification")
+    layer = find(model)
+    layer.quantize("int8")
+    config = json.loads(json.dumps(model.get_config()))
+    assert [
+        layer.path.endswith(f"/{name}") for name in config["quantization"]
+    ] == [True]
+    again = type(model).from_config(config)
+    quantized = [x for x in matrix_layers(again) if x.quantization_mode]
+    assert quantized == [find(again)]
+
+
+def test_a_config_of_a_layer_that_is_not_there_is_refused():
+    model = make("BertForSequenceClassification")
+    model.classifier.quantize("int8")
+    config = model.get_config()
+    config["quantization"]["pooling"] = config["quantization"]["classifier"]
+    with pytest.raises(ValueError, match=r"`quantization` .*: pooling\."):
+        type(model).from_config(config)
+
+
 def test_a_model_inside_another_keeps_its_tokenizer(tmp_path):
     model = make("BertEncoder")
-    model.quantize("int8")
+    model.pooler.quantize("int8")
     inputs = {
         name: keras.Input((None,), dtype="int32", name=name)
         for name in model.input_names

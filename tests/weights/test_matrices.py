@@ -1,16 +1,24 @@
 """Quantized layers and adapters: what is saved is what is computed."""
 
+import gc
+
 import numpy as np
 import pytest
 
 import bertbook as bb
+from bertbook.relatives.elmo import LSTMConfig, LSTMLanguageModel
+from bertbook.relatives.videobert import add_tokens, grow_vocabulary
 from bertbook.runtime import keras, ops
-from bertbook.weights.matrices import float_matrix, matrix_layers
+from bertbook.weights.matrices import (
+    collecting_little,
+    float_matrix,
+    matrix_layers,
+)
 from bertbook.weights.pretrained import named_tensors
 from tests.helpers.every_model import (
-    CLASSES,
     check_close,
     draw_batch,
+    each_class,
     make,
     outputs_of,
 )
@@ -19,6 +27,13 @@ from tests.helpers.models import to_numpy
 MODES = ("int8", "int4", "float8")
 # How far integers may be from what they stand for: 4 bits are few.
 NEAR = {"int8": 0.05, "int4": 1.0, "float8": 1e-6}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_quantizing():
+    """Spares most of the time that Keras takes for a quantized layer."""
+    with collecting_little():
+        yield
 
 
 def quantize(model, mode):
@@ -88,7 +103,7 @@ def test_the_table_of_a_layer_holds_the_rows_that_it_gives(mode, with_adapters):
     )
 
 
-@pytest.mark.parametrize("kind", CLASSES)
+@each_class("BertForPreTraining", "Seq2SeqTransformer")
 def test_a_quantized_model_computes_nearly_the_same(kind):
     model = make(kind)
     batch = draw_batch(model)
@@ -169,6 +184,7 @@ def test_a_matrix_that_is_not_read_is_refused(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.usefixtures("plain_graphs")
 def test_what_was_compiled_before_is_not_used_after_quantizing():
     model = make("BertForSequenceClassification")
     batch = draw_batch(model)
@@ -203,3 +219,36 @@ def test_a_model_of_integers_finds_the_same_words():
     model.quantize("int8")
     received = outputs_of(model, batch)["logits"].argmax(axis=-1)
     assert (received == expected).mean() > 0.7
+
+
+def test_quantizing_collects_garbage_in_no_time(monkeypatch):
+    left_out = []
+    monkeypatch.setattr(
+        "gc.collect", lambda *args: left_out.append(gc.get_freeze_count())
+    )
+    gc.unfreeze()  # what the fixture of this file froze
+    make("BertForMaskedLM").quantize("int8")
+    assert len(left_out) > 2
+    assert min(left_out) > 1000
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize("change", ["quantize", "lora"])
+def test_a_vocabulary_does_not_grow_beside_integers_or_adapters(change):
+    model = make("BertForMaskedLM")
+    if change == "lora":
+        bb.add_lora(model, 2)
+    else:
+        model.encoder.embeddings.token.quantize("int8")
+    with pytest.raises(ValueError, match=r"`model` (must|has).*Received: "):
+        grow_vocabulary(model, add_tokens(model.tokenizer, ["[code]"]))
+
+
+def test_a_language_model_of_lstms_scores_with_the_floats_of_its_table():
+    config = LSTMConfig(vocab_size=9, hidden_size=6, widths=(6,))
+    model = LSTMLanguageModel(config)
+    ids = np.arange(8)[None]
+    expected = to_numpy(model({"input_ids": ids}))
+    model.token.quantize("int8")
+    received = to_numpy(model({"input_ids": ids}))
+    assert 0 < np.abs(received - expected).max() < np.abs(expected).max() / 5

@@ -1,14 +1,67 @@
 """Habits of Keras that every model keeps: scopes, processes."""
 
+import csv
 import os
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import bertbook as bb
 from bertbook.runtime import keras
-from tests.helpers.every_model import CLASSES, draw_batch, make
+from tests.helpers.every_model import CLASSES, draw_batch, make, outputs_of
 from tests.helpers.toys import TOY
+
+KIND = "BertForSequenceClassification"
+LABELS = np.array([0, 1, 1, 0])
+WORDS, FIRST, ROWS = "(None, None, 12)", "(None, 1, 12)", "(None, 12)"
+DECODED = "(None, None, 24)"
+# What the layers of a model give, in its order.
+SHAPES = {
+    "BertEncoder": [WORDS, WORDS, WORDS, ROWS],
+    "BertForMaskedLM": [WORDS, "(None, None, 59)"],
+    # The last block computes what the head reads, the first token.
+    "BertForMultipleChoice": [FIRST, ROWS, "(None, 1)"],
+    "BertForPreTraining": [WORDS, ROWS, "(None, None, 59)", "(None, 2)"],
+    "BertForQuestionAnswering": [WORDS, "(None, None, 2)"],
+    "BertForSequenceClassification": [FIRST, ROWS, "(None, 2)"],
+    "BertForTokenClassification": [WORDS, WORDS, "(None, None, 2)"],
+    "CausalLM": [DECODED] * 6,
+    "Seq2SeqTransformer": [DECODED] * 5,
+}
+# Trains a model on two processors that are one, and prints what it computes.
+REPLICAS = """
+import sys
+import numpy as np
+import tensorflow as tf
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0],
+    [tf.config.LogicalDeviceConfiguration()] * 2,
+)
+import bertbook as bb
+from bertbook.runtime import keras
+from tests.helpers.every_model import draw, draw_batch
+from tests.helpers.toys import toy_config
+count = int(sys.argv[1])
+strategy = tf.distribute.MirroredStrategy(
+    [f"CPU:{number}" for number in range(count)]
+)
+assert strategy.num_replicas_in_sync == count
+with strategy.scope():
+    config = toy_config(hidden_dropout_prob=0, attention_probs_dropout_prob=0)
+    model = draw(bb.BertForSequenceClassification(config))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(0.1), loss=loss, jit_compile=False)
+before = model(draw_batch(model, rows=4))
+batch, labels = draw_batch(model, rows=4), np.array([0, 1, 1, 0])
+data = tf.data.Dataset.from_tensor_slices((batch, labels)).batch(4)
+model.fit(data, epochs=2, verbose=0)
+after = model.predict(data, verbose=0)
+assert np.abs(after - before).max() > 0.01
+np.save(sys.argv[2], after)
+"""
 
 
 @pytest.mark.skipif(
@@ -95,3 +148,90 @@ def test_what_is_no_batch_is_refused_by_every_method_of_keras(value):
     for call in (model, model.predict, model.evaluate, model.fit):
         with pytest.raises(ValueError, match="`batch` must be a dict"):
             call(value)
+
+
+def compiled():
+    """Returns a model that `fit` trains, and arguments of `fit` for it."""
+    model = make(KIND)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-3), loss=loss, run_eagerly=True)
+    batch = draw_batch(model, rows=4)
+    given = {"x": batch, "y": LABELS, "validation_data": (batch, LABELS)}
+    return model, given | {"epochs": 9, "verbose": 0, "shuffle": False}
+
+
+def test_the_callbacks_of_keras_work_with_fit(tmp_path):
+    def power_cut(epoch, logs):
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    def callbacks():
+        return [
+            keras.callbacks.EarlyStopping(
+                "loss", patience=0, min_delta=9, start_from_epoch=2
+            ),
+            keras.callbacks.ModelCheckpoint(
+                tmp_path / "best.keras", "val_loss", save_best_only=True
+            ),
+            keras.callbacks.CSVLogger(tmp_path / "log.csv", append=True),
+            keras.callbacks.BackupAndRestore(tmp_path / "backup"),
+        ]
+
+    model, given = compiled()
+    first = callbacks()
+    cut = keras.callbacks.LambdaCallback(on_epoch_begin=power_cut)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(**given, callbacks=[*first, cut])
+    first[2].on_train_end()  # closes its file
+    half = outputs_of(model, given["x"])["logits"]
+    model, given = compiled()
+    started = []
+    look = keras.callbacks.LambdaCallback(
+        on_epoch_begin=lambda epoch, logs: started.append(
+            (epoch, outputs_of(model, given["x"])["logits"])
+        )
+    )
+    model.fit(**given, callbacks=[*callbacks(), look])
+    assert started[0][0] == 2  # where the first run was cut
+    np.testing.assert_array_equal(started[0][1], half)
+    with (tmp_path / "log.csv").open(encoding="utf-8") as file:
+        losses = [float(row["val_loss"]) for row in csv.DictReader(file)]
+    assert len(losses) == len(set(losses)) == 4
+    best = keras.saving.load_model(tmp_path / "best.keras")
+    assert best.tokenizer.vocabulary == model.tokenizer.vocabulary
+    batch = given["x"]
+    logits = outputs_of(best, batch)["logits"]
+    chances = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    loss = -np.log(chances[np.arange(4), LABELS]).mean()
+    np.testing.assert_allclose(loss, min(losses), rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="`tf.distribute` alone"
+)
+def test_two_replicas_learn_what_one_learns(tmp_path):
+    outputs = []
+    for count in (1, 2):
+        path = tmp_path / f"{count}.npy"
+        subprocess.run(
+            [sys.executable, "-c", REPLICAS, str(count), str(path)], check=True
+        )
+        outputs.append(np.load(path))
+    np.testing.assert_allclose(*outputs, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_summary_shows_the_shapes_of_what_layers_give(kind, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    model = make(kind)
+    nodes = [len(x._inbound_nodes) for x in model._flatten_layers()]
+    calls = [vars(x).get("call") for x in model._flatten_layers()]
+    lines = []
+    model.summary(line_length=250, print_fn=lines.append)
+    table = "\n".join(lines)
+    assert "?" not in table
+    size = r"(?:None|\d+)"
+    assert re.findall(rf"\({size}(?:, {size})*\)", table) == SHAPES[kind]
+    assert nodes == [len(x._inbound_nodes) for x in model._flatten_layers()]
+    assert calls == [vars(x).get("call") for x in model._flatten_layers()]
