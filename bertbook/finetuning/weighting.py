@@ -101,10 +101,13 @@ def _number_of(key: Any, model: Any) -> int:
             return int(number)
     if is_integer(key) and 0 <= key < model.num_labels:
         return int(key)
-    known = listed(names.values()) or "no name"
+    numbers = f"integers in [0, {model.num_labels})"
+    known = f"{listed(names.values())}, or {numbers}"
+    if not names:
+        known = f"{numbers}; these have no names"
     raise ValueError(
-        f"`class_weight` must name labels of the model: {known}, or integers "
-        f"in [0, {model.num_labels}). Received: {key!r}."
+        f"`class_weight` must name labels of the model: {known}. "
+        f"Received: {key!r}."
     )
 
 

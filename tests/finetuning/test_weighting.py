@@ -226,6 +226,15 @@ def test_bad_weights_of_labels_are_refused(class_weight, message):
         weigh(task_of(["x", "y"]), class_weight)
 
 
+def test_a_weight_by_name_is_refused_where_labels_have_no_names():
+    task = task_of([0, 1], names=NAMES)
+    task.model.config = bb.BertConfig(id2label=None)
+    with pytest.raises(
+        ValueError, match=r"integers in \[0, 3\); these have no"
+    ):
+        weigh(task, {"x": 2.0})
+
+
 def test_weights_of_labels_are_refused_where_a_row_has_not_one_label():
     tagger = Tags(
         stand_in(names=["O"]), {"tokens": [["a"]], "tags": [["O"]]}, Settings()
