@@ -33,6 +33,7 @@ from bertbook.tasks.tags import STRATEGIES
 from bertbook.tasks.text_tasks import Choices, Texts
 from bertbook.tasks.word_tasks import Questions, Tags
 from bertbook.training.run import hash_columns
+from bertbook.weights.matrices import check_floats
 
 # Keys of a config that say nothing about what a run computes.
 NOT_RECORDED = (
@@ -224,6 +225,7 @@ def finetune(
     )
     kind = task_of(model)
     check_frozen(model, options.frozen_layers)
+    check_floats(model)
     train = as_columns(train, "train")
     dev = None if dev is None else as_columns(dev, "dev")
     with unchanged_by_errors(model):

@@ -312,9 +312,9 @@ def _advice(value) -> str:
         )
     if isinstance(value, Real | np.bool_) and not is_integer(value):
         return (
-            "; write classes as integers or names, and lists of labels as the "
-            "labels that hold, or as rows of K zeros and ones, and load "
-            "a model for scores with `num_labels=1`"
+            "; write classes as integers, for example by `.astype(int)`, or as "
+            "names, and lists of labels as the labels that hold, or as rows of "
+            "K zeros and ones, and load a model for scores with `num_labels=1`"
         )
     return ""
 

@@ -95,6 +95,16 @@ def check_plain(model):
                 "`model` has adapters: `merge_lora` merges them first. "
                 f"Received: rank {layer.lora_rank} in {layer.path}."
             )
+    check_floats(model)
+
+
+def check_floats(model):
+    """Refuses a model with matrices of integers, which cannot learn.
+
+    Raises:
+        ValueError: It is quantized; the layer is named.
+    """
+    for layer in matrix_layers(model):
         if layer.quantization_mode is not None:
             raise ValueError(
                 "`model` must hold floats: do this first, then quantize. "

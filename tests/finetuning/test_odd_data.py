@@ -49,6 +49,16 @@ def test_an_update_that_breaks_the_weights_is_never_saved(has_dev, tmp_path):
     assert all(np.array_equal(a, b) for a, b in pairs)
 
 
+def test_a_quantized_model_is_not_trained():
+    model = make(CLASSIFIER)
+    model.encoder.blocks[0].feed_forward.expand.quantize("int8")
+    data = {"text": ["a", "b"], "label": [0, 1]}
+    with pytest.raises(
+        ValueError, match="must hold floats.*'int8' in .*expand"
+    ):
+        bb.finetune(model, data, options=QUIET)
+
+
 def test_the_data_may_hold_fewer_labels_than_the_model_and_not_others():
     model = make(CLASSIFIER, id2label={0: "x", 1: "y", 2: "z"})
     found = bb.evaluate(model, {"text": ["a", "b"], "label": ["z", "x"]})
