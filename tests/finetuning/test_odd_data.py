@@ -53,9 +53,7 @@ def test_a_quantized_model_is_not_trained():
     model = make(CLASSIFIER)
     model.encoder.blocks[0].feed_forward.expand.quantize("int8")
     data = {"text": ["a", "b"], "label": [0, 1]}
-    with pytest.raises(
-        ValueError, match="must hold floats.*'int8' in .*expand"
-    ):
+    with pytest.raises(ValueError, match="must hold floats.*int8.*expand"):
         bb.finetune(model, data, options=QUIET)
 
 
