@@ -15,7 +15,7 @@ ODD = {
     "a string": "x",
     "bytes": b"x",
     "a list": [1],
-    "an array": np.zeros(3),
+    "an array": np.zeros((1, 2)),
     "a dict": {},
     "an object": object(),
     "an empty string": "",
