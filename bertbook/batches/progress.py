@@ -1,4 +1,4 @@
-"""`Progress`: how far a loop over rows is, as one line of text."""
+"""`Progress`: how far a loop over rows is, as one line of text; its parts."""
 
 import sys
 import time
@@ -39,11 +39,29 @@ class Progress:
 
     def _line(self, seconds):
         """Returns a bar, the rows done, the speed and the time that is left."""
-        filled = WIDTH * self.done // self.total
         speed = self.done / max(seconds, 1e-9)
-        left = round((self.total - self.done) / max(speed, 1e-9))
+        left = (self.total - self.done) / max(speed, 1e-9)
         return (
-            f"[{'=' * filled:{WIDTH}}] {self.done}/{self.total}  "
-            f"{speed:,.0f} {self.unit}/s  "
-            f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left"
+            f"{progress_bar(self.done, self.total)}  "
+            f"{speed:,.0f} {self.unit}/s  {time_left(left)}"
         )
+
+
+def progress_bar(done, total):
+    """Returns a bar that fills, and how many of all are done.
+
+    >>> progress_bar(3, 6)
+    '[==========          ] 3/6'
+    """
+    filled = round(WIDTH * done / total)
+    return f"[{'=' * filled:{WIDTH}}] {done}/{total}"
+
+
+def time_left(seconds):
+    """Returns a time in words.
+
+    >>> time_left(3725)
+    '1:02:05 left'
+    """
+    left = round(seconds)
+    return f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left"

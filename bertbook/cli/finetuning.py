@@ -234,7 +234,7 @@ def _labels_for(column, task) -> dict[str, Any]:
         )
         head: dict[str, Any] = {"num_labels": highest + 1}
     else:
-        head = {"id2label": dict(enumerate(own_data.in_order(names)))}
+        head = {"id2label": dict(enumerate(names))}
     if task == "several-labels":
         head["problem_type"] = "multi_label_classification"
     return head

@@ -11,7 +11,7 @@ from typing import Any
 
 from bertbook.datasets.catalog import SETS
 from bertbook.datasets.load import load_dataset
-from bertbook.tasks.labels import names_of
+from bertbook.tasks.labels import names_of, sorted_names
 
 # The task of a data set, and the columns that it needs.
 TASKS = {
@@ -242,10 +242,11 @@ def guess_task(data: dict) -> str:
 
 
 def check_task(data: dict, task: str) -> None:
-    """Refuses a task whose columns are not there.
+    """Refuses a task whose columns are not there, or that has one label.
 
     Raises:
-        ValueError: A column is missing; the option that names it is given.
+        ValueError: A column is missing, and the option that names it is given;
+            or there is nothing to tell apart.
     """
     missing = [name for name in TASKS[task] if name not in data]
     if missing:
@@ -253,6 +254,12 @@ def check_task(data: dict, task: str) -> None:
         raise ValueError(
             f"`--task {task}` needs the columns {', '.join(TASKS[task])}; "
             f"{wanted} can name them. Received: {', '.join(data)}."
+        )
+    labels = data.get("label", [])
+    if task == "classification" and len(set(labels)) == 1:
+        raise ValueError(
+            "The label column must hold two labels or more, to be learned. "
+            f"Received: {labels[0]!r} in all of {len(labels)} rows."
         )
 
 
@@ -304,25 +311,13 @@ def labels_in(value: Any) -> list:
     return [*value] if isinstance(value, list | tuple | set) else [value]
 
 
-def in_order(names: list[str]) -> list[str]:
-    """Returns names in the order of their numbers, or else of their letters.
-
-    >>> in_order(["10", "9", "1"]), in_order(["good", "bad"])
-    (['1', '9', '10'], ['bad', 'good'])
-    """
-    try:
-        return sorted(names, key=lambda name: (int(name), name))
-    except ValueError:
-        return sorted(names)
-
-
 def say_task(data: dict, dev: dict | None, task: str) -> None:
     """Prints what is learned from how many rows, and which labels there are."""
     rows = len(next(iter(data.values())))
     text = f"task: {task}, {rows:,} rows"
     if task in ("classification", "several-labels"):
         names = {n for label in data["label"] for n in labels_in(label)}
-        shown = ", ".join(in_order([*names])[:MOST_SHOWN])
+        shown = ", ".join(sorted_names(names)[:MOST_SHOWN])
         more = ", ..." if len(names) > MOST_SHOWN else ""
         text += f", {len(names)} labels: {shown}{more}"
     print(text)

@@ -200,8 +200,8 @@ def _read_table(
         yield (
             number,
             {
-                ours: _column(values, theirs, number)
-                for theirs, ours in wanted.items()
+                role: _column(values, header, number)
+                for header, role in wanted.items()
             },
         )
 

@@ -145,9 +145,9 @@ def load_dataset(
     if not _is_known(name) and is_own(name):
         _refuse({"data_dir": data_dir}, "of known sets alone")
         return load_own(name, split, asked, dev, seed)
-    told = {f"{ours}_column": theirs for ours, theirs in asked.items()}
+    named = {f"{role}_column": header for role, header in asked.items()}
     known = _check_name(name)
-    _refuse({**told, "dev": dev}, f"of own files alone, not of {known!r}")
+    _refuse({**named, "dev": dev}, f"of own files alone, not of {known!r}")
     split = "dev" if split is None else split
     return SETS[known].read(find_dataset(known, split, data_dir), split)
 

@@ -28,7 +28,7 @@ from bertbook.datasets.readers import list_answers
 from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import split_tag
 
-# Our columns, and what files may call them, in small letters.
+# The roles of columns, and what files may call them, in small letters.
 NAMES = {
     "id": ("id",),
     "text": ("text", "sentence"),
@@ -65,7 +65,7 @@ Chosen = dict[str, list[str]]
 
 
 def is_known(name: str) -> bool:
-    """Returns whether a name of a column says which of ours it is."""
+    """Returns whether a name of a column says its role."""
     known = {*sum(NAMES.values(), ()), *sum(PAIRS, ())}
     return name.strip().lower() in known
 
@@ -73,47 +73,49 @@ def is_known(name: str) -> bool:
 def choose_columns(
     file: DataFile, names: Sequence[str], asked: Mapping[str, Any]
 ) -> Chosen:
-    """Returns which columns of a table are ours.
+    """Returns the columns of a table by their role: text, label and so on.
 
     Args:
         file: The file, for messages.
         names: The names of its columns.
-        asked: For some of ours, what the file calls them: None where it is
-            not told, "" where there is none, and a list for a label that is
+        asked: For some roles, what the file calls the column: None where it
+            is not told, "" where there is none, and a list for a label that is
             several columns of zeros and ones.
 
     Returns:
-        For each of ours that is there the names of its columns: one, or more
+        For each role that is there the names of its columns: one, or more
         of `choices` and of `label`.
 
     Raises:
-        ValueError: A name is not there or stands twice, two columns may be one
-            of ours, none is known, or what is to be learned is not told.
+        ValueError: A name is not there or stands twice, two columns may have
+            one role, none is known, or what is to be learned is not told.
     """
     _check_names(file, names)
-    told = {
-        ours: theirs for ours, theirs in asked.items() if theirs is not None
+    named = {
+        role: headers for role, headers in asked.items() if headers is not None
     }
     chosen = {
-        ours: _told_columns(file, names, ours, theirs)
-        for ours, theirs in told.items()
-        if theirs != ""
+        role: _named_columns(file, names, role, headers)
+        for role, headers in named.items()
+        if headers != ""
     }
-    used = {name for theirs in chosen.values() for name in theirs}
+    used = {name for headers in chosen.values() for name in headers}
     free = [name for name in names if name not in used]
-    for ours, theirs in _found_columns(file, free, told).items():
-        chosen.setdefault(ours, theirs)
+    for role, headers in _found_columns(file, free, named).items():
+        chosen.setdefault(role, headers)
     kinds = [needed for needed in KINDS if chosen.keys() >= set(needed)]
-    ours_of_kinds = {*COMMON, *(x for k in kinds for x in (*k, *KINDS[k]))}
-    for ours in ("question", "context"):
-        if ours in chosen and ours not in ours_of_kinds and "text" in chosen:
+    roles_of_kinds = {*COMMON, *(x for k in kinds for x in (*k, *KINDS[k]))}
+    for role in ("question", "context"):
+        if role in chosen and role not in roles_of_kinds and "text" in chosen:
             # A pair of texts whose first half would be lost without a word.
-            raise _ambiguous(file, "text_pair", chosen["text"] + chosen[ours])
-    lost = [f"{ours}_column" for ours in told if ours not in ours_of_kinds]
-    if not kinds or any(told[name.removesuffix("_column")] for name in lost):
-        raise _unknown_layout(file, names, lost)
-    chosen = {x: chosen[x] for x in NAMES if x in chosen and x in ours_of_kinds}
-    _check_learned(file, names, chosen, told, kinds)
+            raise _ambiguous(file, "text_pair", chosen["text"] + chosen[role])
+    unused = [f"{role}_column" for role in named if role not in roles_of_kinds]
+    if not kinds or any(named[name.removesuffix("_column")] for name in unused):
+        raise _unknown_layout(file, names, unused)
+    chosen = {
+        x: chosen[x] for x in NAMES if x in chosen and x in roles_of_kinds
+    }
+    _check_learned(file, names, chosen, named, kinds)
     return chosen
 
 
@@ -127,46 +129,46 @@ def _check_names(file: DataFile, names: Sequence[str]) -> None:
         )
 
 
-def _told_columns(
-    file: DataFile, names: Sequence[str], ours: str, theirs: Any
+def _named_columns(
+    file: DataFile, names: Sequence[str], role: str, headers: Any
 ) -> list[str]:
-    """Returns the names that were told, each of a column that is there."""
-    several = ours == "label" and isinstance(theirs, list | tuple)
-    given = list(theirs) if several else [theirs]
+    """Returns the columns named in the call, each of which must be there."""
+    several = role == "label" and isinstance(headers, list | tuple)
+    given = list(headers) if several else [headers]
     if several and not 2 <= len(set(map(str, given))) == len(given):
         raise ValueError(
-            f"`{ours}_column` must be a name, or name two columns or more, "
-            f"each once. Received: {theirs!r}."
+            f"`{role}_column` must be a name, or name two columns or more, "
+            f"each once. Received: {headers!r}."
         )
     for name in given:
         if not isinstance(name, str) or name not in names:
             near = difflib.get_close_matches(str(name), names, n=1)
             offer = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"`{ours}_column` must be a column of {file}: "
+                f"`{role}_column` must be a column of {file}: "
                 f"{listed(names)}.{offer} Received: {name!r}."
             )
     return given
 
 
 def _found_columns(
-    file: DataFile, names: Sequence[str], told: Mapping[str, Any]
+    file: DataFile, names: Sequence[str], named: Mapping[str, Any]
 ) -> Chosen:
-    """Returns the columns that are known by name, but for those told."""
+    """Returns the columns that are known by name, but for those named in the call."""
     found: Chosen = {}
-    options = {ours: [(name,) for name in NAMES[ours]] for ours in NAMES}
+    options = {role: [(name,) for name in NAMES[role]] for role in NAMES}
     lower = {name.lower(): name for name in names}
-    for ours in NAMES:
-        if ours in told:
+    for role in NAMES:
+        if role in named:
             continue
-        fitting = [name for name in names if (name.lower(),) in options[ours]]
+        fitting = [name for name in names if (name.lower(),) in options[role]]
         if len(fitting) > 1:
-            raise _ambiguous(file, ours, fitting)
+            raise _ambiguous(file, role, fitting)
         if fitting:
-            found[ours] = fitting
-    if not {"text", "text_pair"} & told.keys():
+            found[role] = fitting
+    if not {"text", "text_pair"} & named.keys():
         for pair in PAIRS:
-            if lower.keys() >= set(pair) and not told.keys() & set(pair):
+            if lower.keys() >= set(pair) and not named.keys() & set(pair):
                 both = [lower[name] for name in pair]
                 texts = found.get("text", []) + found.get("text_pair", [])
                 others = [name for name in texts if name not in both]
@@ -175,7 +177,7 @@ def _found_columns(
                 found["text"], found["text_pair"] = [both[0]], [both[1]]
                 found = {x: n for x, n in found.items() if x != both[0].lower()}
     numbered = [n for n in names if NUMBERED_CHOICE.fullmatch(n.lower())]
-    if numbered and not {"choices"} & {*told, *found}:
+    if numbered and not {"choices"} & {*named, *found}:
         found["choices"] = _numbered_choices(file, numbered)
     return found
 
@@ -192,26 +194,26 @@ def _numbered_choices(file: DataFile, names: list[str]) -> list[str]:
     return [by_number[number] for number in sorted(by_number)]
 
 
-def _ambiguous(file: DataFile, ours: str, theirs: list[str]) -> ValueError:
-    """Returns the error for two columns that may be one of ours."""
+def _ambiguous(file: DataFile, role: str, headers: list[str]) -> ValueError:
+    """Returns the error for two columns that may have one role."""
     return ValueError(
-        f"`{ours}_column` must tell which column of {file} it is. Received: "
-        f"none told, and the columns {', '.join(theirs)}."
+        f"`{role}_column` must tell which column of {file} it is. Received: "
+        f"none told, and the columns {', '.join(headers)}."
     )
 
 
 def _unknown_layout(
-    file: DataFile, names: Sequence[str], lost: list[str]
+    file: DataFile, names: Sequence[str], unused: list[str]
 ) -> ValueError:
     """Returns the error for a table of which no task can be read."""
-    told = f" with {', '.join(lost)} told" if lost else ""
+    named = f" with {', '.join(unused)} told" if unused else ""
     needed = "; ".join(", ".join(columns) for columns in KINDS)
     return ValueError(
         f"{file} must have the columns of a task, {needed}, or they must be "
         f'told, as in load_dataset("{file.path.name}", '
         f'text_column="{_example(names, 0)}", '
         f'label_column="{_example(names, 1)}"). Received: the columns '
-        f"{listed(names) or 'none'}{told}."
+        f"{listed(names) or 'none'}{named}."
     )
 
 
@@ -224,14 +226,14 @@ def _check_learned(
     file: DataFile,
     names: Sequence[str],
     chosen: Chosen,
-    told: Mapping[str, Any],
+    named: Mapping[str, Any],
     kinds: list[tuple[str, ...]],
 ) -> None:
-    """Refuses a table that may hold labels under a name that is not told."""
+    """Refuses a table that may hold labels under a name that is not known."""
     learned = [KINDS[kind][-1] for kind in kinds if KINDS[kind]]
-    if len(learned) < len(kinds) or {*chosen, *told} & set(learned):
+    if len(learned) < len(kinds) or {*chosen, *named} & set(learned):
         return
-    used = {name for theirs in chosen.values() for name in theirs}
+    used = {name for headers in chosen.values() for name in headers}
     others = [
         name
         for name in names
@@ -260,20 +262,20 @@ def read_columns(file: DataFile, table: Table, chosen: Chosen) -> Columns:
             fit together; the file and the line are named. Or there are no
             rows.
     """
-    theirs = list(dict.fromkeys(n for names in chosen.values() for n in names))
-    data: Columns = {ours: [] for ours in chosen}
+    headers = list(dict.fromkeys(n for names in chosen.values() for n in names))
+    data: Columns = {role: [] for role in chosen}
     places = []
-    for place, values in table.read(theirs):
-        cells = dict(zip(theirs, values, strict=True))
+    for place, values in table.read(headers):
+        cells = dict(zip(headers, values, strict=True))
         row = {
-            ours: _value(
-                f"{file}, {place}", ours, [cells[n] for n in names], table.typed
+            role: _value(
+                f"{file}, {place}", role, [cells[n] for n in names], table.typed
             )
-            for ours, names in chosen.items()
+            for role, names in chosen.items()
         }
         _check_row(f"{file}, {place}", row)
-        for ours, value in row.items():
-            data[ours].append(value)
+        for role, value in row.items():
+            data[role].append(value)
         places.append(place)
     if not places:
         raise ValueError(f"{file} must hold examples. Received: none.")
@@ -286,24 +288,24 @@ def read_columns(file: DataFile, table: Table, chosen: Chosen) -> Columns:
     return data
 
 
-def _value(place: str, ours: str, values: list[Any], typed: bool) -> Any:
+def _value(place: str, role: str, values: list[Any], typed: bool) -> Any:
     """Returns one value of a row; labels are left to be read as a column."""
     first, *others = values
-    if ours == "label":
+    if role == "label":
         return values if others else first
-    if ours == "weight":
+    if role == "weight":
         return weight_of(place, first, typed)
-    if ours == "id" and is_integer(first):
+    if role == "id" and is_integer(first):
         return str(first)
-    if ours == "answers":
+    if role == "answers":
         return _answers(place, first, typed)
-    if ours in ("choices", "tokens", "tags"):
-        items = values if others else list_of(place, ours, first, typed)
-        if ours == "tags":
+    if role in ("choices", "tokens", "tags"):
+        items = values if others else list_of(place, role, first, typed)
+        if role == "tags":
             return [_tag(place, tag) for tag in items]
-        exact = typed or ours == "tokens"
-        return [text_of(place, ours, text, exact) for text in items]
-    return text_of(place, ours, first, typed or ours in ("question", "context"))
+        exact = typed or role == "tokens"
+        return [text_of(place, role, text, exact) for text in items]
+    return text_of(place, role, first, typed or role in ("question", "context"))
 
 
 def _tag(place: str, tag: Any) -> str | int:

@@ -101,7 +101,7 @@ def load_own(
     if drawn and dev is not None:
         train, held_out = train_dev_split(data, dev, seed)
         data = train if split == "train" else held_out
-    if split in (None, "train"):
+    if split == "train":  # a file without parts may be one to measure on
         _check_several_labels(path, data)
     return data
 
@@ -213,8 +213,7 @@ def _check_several_labels(path: Path, data: Columns) -> None:
         return
     if isinstance(column[0], str | int) and len(set(column)) == 1:
         raise ValueError(
-            f"{path}: `label` must have two labels or more, to be learned. A "
-            "file to measure on may have one: as dev in a folder of two files. "
+            f"{path}: `label` must have two labels or more, to be learned. "
             f"Received: {column[0]!r} in all of {len(column)} rows."
         )
 
@@ -417,9 +416,9 @@ def _are_questions(values: dict[str, Any]) -> bool:
 
 def _refuse_names(file: DataFile, asked: Mapping[str, Any]) -> None:
     """Refuses names of columns for a file that has none."""
-    for ours, name in asked.items():
+    for role, name in asked.items():
         if name:
             raise ValueError(
-                f"`{ours}_column` must be left out: {file} has no names of "
+                f"`{role}_column` must be left out: {file} has no names of "
                 f"columns. Received: {name!r}."
             )

@@ -19,7 +19,7 @@ from typing import Any
 
 from bertbook.checks import is_integer, listed
 from bertbook.files import Columns, DataFile, parse_json
-from bertbook.text.bio import repair_bio
+from bertbook.text.bio import other_scheme, repair_bio
 
 SCORES = (0.0, 5.0)  # the lowest and the highest of STS-B
 # `float` also takes 0_1, 1e3, inf, and the digits of other scripts.
@@ -308,11 +308,8 @@ def _check_tag(
     advice = ""
     if kinds is None and file.path.suffixes[:1] == [".txt"]:
         advice = "; tables of texts end in .csv, .tsv, .jsonl and the like"
-    if kinds is None and prefix in ("S", "U", "E", "L", "M"):
-        advice = (
-            "; the schemes IOBES and BILOU are not read: write S- and U- as "
-            "B-, the others as I-"
-        )
+    if kinds is None:
+        advice = other_scheme(tag) or advice
     raise ValueError(
         f"{file}, line {number}: a tag must be O, or B- or I- and {one}"
         f"{advice}. Received: {tag!r}."

@@ -5,13 +5,13 @@ rows of similar length share a batch.
 """
 
 import dataclasses
-import os
 
 import numpy as np
 
 from bertbook.batches.ragged import compute
 from bertbook.checks import as_number, check_count, check_switch, listed
 from bertbook.datasets.columns import as_columns
+from bertbook.files import check_folder
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.finetuning.run import (
     Judge,
@@ -217,7 +217,8 @@ def finetune(
     """
     options = _checked_options(options)
     _check_numbers(epochs, learning_rate, batch_size, seed)
-    _check_out(out)
+    if out is not None:
+        check_folder(out, "out")
     _check_dev(dev, options, metrics)
     callbacks = check_callbacks(callbacks)
     settings = Settings(
@@ -370,15 +371,6 @@ def _in_float32(value):
     """Returns a number as weights would hold it; NaN for anything else."""
     with np.errstate(over="ignore", under="ignore"):
         return np.float32(as_number(value))
-
-
-def _check_out(out):
-    """Refuses what names no folder."""
-    if out is None or (isinstance(out, str | os.PathLike) and os.fspath(out)):
-        return
-    raise ValueError(
-        f"`out` must be the path of a folder, or None. Received: {out!r}."
-    )
 
 
 def _check_dev(dev, options, metrics):

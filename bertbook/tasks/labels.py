@@ -3,7 +3,6 @@
 Differences: none; the keys of the config are those of Hugging Face.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -11,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import as_number, is_integer, listed
-from bertbook.config import BertConfig, check_kind
-from bertbook.text.bio import split_tag
+from bertbook.config import PROBLEM_TYPES, BertConfig, check_kind
+from bertbook.datasets.cells import INTEGER
+from bertbook.text.bio import other_scheme, split_tag
 
-REGRESSION = "regression"
-ONE_LABEL = "single_label_classification"
-SEVERAL_LABELS = "multi_label_classification"
-PROBLEMS = (REGRESSION, ONE_LABEL, SEVERAL_LABELS)
+PROBLEMS = PROBLEM_TYPES
+REGRESSION, ONE_LABEL, SEVERAL_LABELS = PROBLEMS
 TRUTH = (bool, np.bool_)
 LARGEST_SCORE = float(np.finfo("float32").max)
-INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # as Python writes one
 
 
 def choose_labels(
@@ -111,7 +108,7 @@ def names_of(
         for label in (value if _is_row(value) else [value])
     ]
     if flat and all(isinstance(label, str) for label in flat):
-        return _sorted_names(set(map(str, flat)))  # not strings of NumPy
+        return sorted_names(set(map(str, flat)))  # not strings of NumPy
     if num_labels is None or rows or not all(map(is_integer, flat)):
         return None
     names = {str(int(label)) for label in flat}
@@ -119,7 +116,7 @@ def names_of(
         return None  # a single -1 often marks a row without a label
     if all(0 < label < num_labels for label in flat):
         return None
-    return _sorted_names(names)
+    return sorted_names(names)
 
 
 def check_names(column: Iterable[Any]) -> None:
@@ -136,7 +133,7 @@ def check_names(column: Iterable[Any]) -> None:
                 )
 
 
-def _sorted_names(names: set[str]) -> list[str]:
+def sorted_names(names: set[str]) -> list[str]:
     """Returns names in order: "2" before "10" where all are integers."""
     if all(INTEGER.fullmatch(name) for name in names):
         return sorted(names, key=int)
@@ -175,14 +172,9 @@ def _type_of_tag(tag: Any, row: int, place: int) -> str:
     try:
         return split_tag(tag)[1]
     except ValueError:
-        advice = ""
+        advice = other_scheme(tag)
         if is_integer(tag):
             advice = "; integers need a model with `id2label`, which names them"
-        elif str(tag)[:2] in ("S-", "U-", "E-", "L-", "M-"):
-            advice = (
-                "; the schemes IOBES and BILOU are not read: write S- and U- "
-                "as B-, the others as I-"
-            )
         raise ValueError(
             f"Row {row}: `tags[{place}]` must be O, B-TYPE or I-TYPE{advice}. "
             f"Received: {tag!r}."

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bertbook.checks import check_text, is_integer
+from bertbook.config import TAG_STRATEGIES
 from bertbook.tasks.windows import check_stride, check_window, most_context
 from bertbook.text.bio import repair_bio, split_tag
 
-STRATEGIES = ("first", "last", "all")
+STRATEGIES = TAG_STRATEGIES
 
 
 class TagWindow(NamedTuple):

@@ -1,6 +1,6 @@
 """`AddedToken`: pieces that are kept whole in a raw text, and where they are.
 
-Differences: none; the rules are those of the Rust library `tokenizers`.
+The rules are those of the Rust library `tokenizers`.
 """
 
 import re

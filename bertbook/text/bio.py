@@ -94,6 +94,20 @@ def find_entities(tags: Sequence[str], strict: bool = False) -> list[Entity]:
     return entities
 
 
+def other_scheme(tag: object) -> str:
+    """Returns advice for a tag of a scheme that is not read, else "".
+
+    >>> other_scheme("B-PER")
+    ''
+    """
+    if str(tag)[:2] not in ("S-", "U-", "E-", "L-", "M-"):
+        return ""
+    return (
+        "; the schemes IOBES and BILOU are not read: write S- and U- as B-, "
+        "the others as I-"
+    )
+
+
 def place_entities(
     text: str,
     offsets: Sequence[tuple[int, int]],

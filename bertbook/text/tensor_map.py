@@ -1,7 +1,4 @@
-"""`BatchMap`: raw texts to batches inside of a `tf.data` pipeline.
-
-Differences: none; no paper describes it.
-"""
+"""`BatchMap`: raw texts to batches inside of a `tf.data` pipeline."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -420,7 +420,8 @@ class Tokenizer:
         data set:
 
             lines = tf.data.Dataset.from_tensor_slices((texts, labels))
-            model.fit(lines.batch(32).map(tokenizer.as_map(max_length=64)))
+            batches = lines.batch(32).map(tokenizer.as_map(max_length=64))
+            model.fit(batches, shuffle=False)
 
         A pair is a tuple in the place of the text, `((text, pair), label)`. A
         dict of columns will do too: `text` and perhaps `text_pair`, `label`
@@ -626,7 +627,7 @@ def _check_padding(padding: str, max_length: int | None, rows: int) -> None:
         max_length: The length to pad to.
         rows: How many rows there are.
     """
-    if not isinstance(padding, bool | str) or padding not in PADDINGS:
+    if not isinstance(padding, str) or padding not in PADDINGS:
         raise ValueError(
             '`padding` must be "longest" or "max_length". '
             f"Received: {padding!r}."

@@ -218,11 +218,6 @@ def _are_finite(tensors):
     return not answers or bool(keras.ops.all(keras.ops.stack(answers)))
 
 
-def to_array(tensor):
-    """Returns a tensor or variable of any backend as a NumPy array."""
-    return keras.ops.convert_to_numpy(tensor)
-
-
 def named_variables(model):
     """Returns all that changes while training, under unique names."""
     parts = {"model": model.variables, "optimizer": model.optimizer.variables}

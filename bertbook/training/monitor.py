@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from bertbook.batches.progress import progress_bar, time_left
 from bertbook.files import write_whole
 from bertbook.runtime import keras
 
@@ -204,17 +205,15 @@ class Monitor(keras.callbacks.Callback):
         left = pace * (self.total - self.done)
         if self.seconds is not None:
             left = min(left, max(0, self.seconds - self.seconds_spent()))
-        left = round(left)
         facts = "  ".join(
             f"{name} {value:.3f}"
             for name, value in row.items()
             if isinstance(value, float)
         )
-        filled = round(20 * self.done / self.total)
         line = (
-            f"[{'=' * filled:20}] {self.done}/{self.total}  {facts}  "
+            f"{progress_bar(self.done, self.total)}  {facts}  "
             f"{row[f'{self.unit}_per_second']:,} {self.unit}/s  "
-            f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d} left"
+            f"{time_left(left)}"
         )
         end = "\r" if sys.stdout.isatty() and self.done < self.total else "\n"
         print(line, end=end, flush=True)

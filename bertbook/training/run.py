@@ -3,14 +3,18 @@
 import contextlib
 import hashlib
 import json
-import os
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bertbook.checks import check_text
-from bertbook.files import finish_saving, read_json, write_json
+from bertbook.files import (
+    check_folder,
+    finish_saving,
+    read_json,
+    write_json,
+)
+from bertbook.runtime import keras
 from bertbook.training import checkpoint
 from bertbook.training.curves import draw_curves
 from bertbook.training.lock import only_run
@@ -35,7 +39,7 @@ class RunFolder:
     """
 
     def __init__(self, path, verbose=True, loss_label="loss, nats"):
-        self.path = _checked_path(path)
+        self.path = check_folder(path, "out")
         finish_saving(self.path)
         self.record = self.path / RECORD
         self.checkpoints = self.path / "checkpoints"
@@ -127,16 +131,6 @@ class RunFolder:
         self.drawn = time.monotonic()
 
 
-def _checked_path(path: Any) -> Path:
-    """Returns the name of a folder as a path."""
-    if not isinstance(path, str | os.PathLike) or not str(path):
-        raise ValueError(f"`out` must name a folder. Received: {path!r}.")
-    check_text(os.fspath(path), "out")
-    if "\0" in os.fspath(path):
-        raise ValueError(f"`out` must not hold NUL. Received: {path!r}.")
-    return Path(path)
-
-
 def _holds_model(folder: Path) -> bool:
     return any(folder.glob("model*.safetensors"))
 
@@ -193,7 +187,7 @@ def hash_tensors(tensors: Mapping[str, Any], names: Collection[str]) -> str:
     digest = hashlib.sha256()
     for name in sorted(names):
         digest.update(name.encode())
-        digest.update(checkpoint.to_array(tensors[name]).tobytes())
+        digest.update(keras.ops.convert_to_numpy(tensors[name]).tobytes())
     return digest.hexdigest()
 
 

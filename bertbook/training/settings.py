@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from bertbook.checks import as_number, check_switch, is_integer
+from bertbook.checks import as_number, check_count, check_switch, is_integer
 
 MOST = 2**31 - 1  # what the counters of every backend hold
 SEEDS = 2**32  # how many there are
@@ -27,10 +27,7 @@ def checked_count(value: Any, name: str, least: int = 1) -> int:
     Raises:
         ValueError: It is no integer, or out of range.
     """
-    if not is_integer(value) or value < least:
-        raise ValueError(
-            f"`{name}` must be an integer >= {least}. Received: {value!r}."
-        )
+    check_count(value, name, least)
     if value > MOST:
         raise ValueError(
             f"`{name}` must be an integer <= {MOST}. Received: {value!r}."

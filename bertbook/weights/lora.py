@@ -347,12 +347,12 @@ def _check_fits(model, about, path):
         check_plain(model)
     else:
         for name in ("rank", "alpha", "layers"):
-            ours, stored = getattr(model.lora, name), about[name]
+            setting, stored = getattr(model.lora, name), about[name]
             stored = tuple(stored) if name == "layers" else stored
-            if ours != stored:
+            if setting != stored:
                 raise ValueError(
                     f"{path} holds adapters with `{name}` {stored!r}. "
-                    f"Received: a model with {ours!r}."
+                    f"Received: a model with {setting!r}."
                 )
     if _hash_base(model) != about["base"]:
         raise ValueError(

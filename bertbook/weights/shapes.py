@@ -100,7 +100,7 @@ def _shape(tensor):
 def _common(first, second):
     """Returns a tensor whose axes are None where those of two differ."""
     shape = (
-        ours if ours == theirs else None
-        for ours, theirs in zip(first.shape, second.shape, strict=True)
+        size if size == other else None
+        for size, other in zip(first.shape, second.shape, strict=True)
     )
     return keras.KerasTensor(tuple(shape), first.dtype)

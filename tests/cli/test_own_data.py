@@ -14,12 +14,12 @@ from bertbook.cli.main import _build_parser, main
 from bertbook.cli.own_data import (
     check_task,
     guess_task,
-    in_order,
     read_one,
     read_parts,
     with_labels_for,
     with_labels_of,
 )
+from bertbook.tasks.labels import sorted_names
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_a_task_that_cannot_be_told_is_asked_for():
 def test_labels_become_names_in_the_order_of_their_numbers():
     named = with_labels_of({"label": [10, 9, 10]}, "classification")
     assert named == {"label": ["10", "9", "10"]}
-    assert in_order(["10", "9"]) == ["9", "10"]
+    assert sorted_names({"10", "9"}) == ["9", "10"]
     several = with_labels_of({"label": ["b; a", "a", ""]}, "several-labels")
     assert several == {"label": [["b", "a"], ["a"], []]}
     numbers = with_labels_of({"label": [1, "2.5"]}, "regression")
@@ -272,3 +272,8 @@ def test_reviews_are_learned_measured_and_predicted(
     ):
         assert mine["label"] == theirs["label"]
         assert mine["score"] == pytest.approx(theirs["score"], abs=1e-5)
+
+
+def test_one_label_alone_is_refused_before_a_model_is_loaded():
+    with pytest.raises(ValueError, match="two labels or more.*'x' in all of 2"):
+        check_task({"text": ["a", "b"], "label": ["x", "x"]}, "classification")

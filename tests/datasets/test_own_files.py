@@ -716,16 +716,6 @@ BAD_TABLES = {
         "text;label\na;3,5\nb;4\n",
         "line 2: `label`.*decimal po",
     ),
-    "one label": (
-        "a.csv",
-        H + "a,1\nb,1\n",
-        "two labels or more.*1 in all of 2",
-    ),
-    "one name": (
-        "a.csv",
-        H + "a,x\nb,x\n",
-        "two labels or more.*'x' in all of",
-    ),
     "a list among words": ("a.csv", H + 'a,"[""x""]"\nb,x\n', "all|'x'"),
     "no JSON list": (
         "a.csv",
@@ -1186,3 +1176,18 @@ def test_a_list_of_rows_is_split_as_its_columns():
 def test_bad_tables_are_told_apart():
     assert len(BAD_TABLES) > 100
     assert len({re.sub(r"\W", "", fault) for fault in BAD_TABLES}) > 100
+
+
+@pytest.mark.parametrize("label", ["1", "x"])
+def test_one_label_is_read_to_measure_on_and_refused_to_learn(label, tmp_path):
+    rows = H + f"a,{label}\nb,{label}\n"
+    for name in ("train.csv", "dev.csv", "other.csv"):
+        write(tmp_path / name, rows)
+    expected = [int(label) if label == "1" else label] * 2
+    for data in (
+        load_dataset(tmp_path / "other.csv"),
+        load_dataset(tmp_path, "dev"),
+    ):
+        assert data["label"] == expected
+    with pytest.raises(ValueError, match="two labels or more.*in all of 2"):
+        load_dataset(tmp_path, "train")

@@ -130,7 +130,7 @@ FINE = {
     ("tokenize text", "a string"),
 }
 # Names that chapters quote, or that only other files of the room call with
-# values of their own.
+# values of their own, or that take any value (`other_scheme`).
 INNER = {
     "added_tokens": {"cut", "split_at", "without_doubles"},
     "merges": {
@@ -153,7 +153,7 @@ INNER = {
         "split_special_tokens",
         "split_words",
     },
-    "bio": {"Entity", "find_entities", "repair_bio"},
+    "bio": {"Entity", "find_entities", "other_scheme", "repair_bio"},
 }
 MODULES = (
     added_tokens,
