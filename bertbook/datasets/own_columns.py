@@ -154,7 +154,7 @@ def _named_columns(
 def _found_columns(
     file: DataFile, names: Sequence[str], named: Mapping[str, Any]
 ) -> Chosen:
-    """Returns the columns that are known by name, but for those named in the call."""
+    """Returns the columns that are known by name, without those in the call."""
     found: Chosen = {}
     options = {role: [(name,) for name in NAMES[role]] for role in NAMES}
     lower = {name.lower(): name for name in names}
