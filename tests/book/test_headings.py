@@ -73,7 +73,7 @@ def test_a_whole_chapter_has_no_fault():
     [
         ("# 20 Attention", "# Attention"),
         ("# 20 Attention", "# 21 Attention"),
-        (badges.badge("20_attention"), badges.badge("21_encoder")),
+        (badges.badge("20_attention"), badges.badge("21_encoder_block")),
         ("another word?", "another word."),
         ("**model**", "model"),
         ("examples → batch", "batch → examples"),

@@ -32,14 +32,14 @@ NOTED = (
     noted(
         37,
         LAYER,
-        "21_encoder",
+        "21_encoder_block",
         says="the listing calls tf",
         right="it never imports it: import tensorflow as tf is missing",
     ),
     noted(
         38,
         LAYER,
-        "21_encoder",
+        "21_encoder_block",
         says="TFBertModel and TFBertTokenizer of transformers",
         right="both are gone from version 5; the last line that has them is "
         "4.57",
@@ -47,7 +47,7 @@ NOTED = (
     noted(
         40,
         LAYER,
-        "21_encoder",
+        "21_encoder_block",
         says="world_embedding is the input, and then the output",
         right="the code is right, but a second name would show that the two "
         "are different vectors",
@@ -64,7 +64,7 @@ def _apply(function, values):
 @computed(
     17,
     (ENCODER, FORWARD, NOTES),
-    "21_encoder",
+    "21_encoder_block",
     says="the feed-forward network has max(0, x), which is ReLU",
     right="that is the Transformer of 2017. BERT has GELU, as the lecture "
     "notes say elsewhere: it lets a little of negative numbers through",
@@ -80,7 +80,7 @@ def bend_of_bert():
 @computed(
     18,
     NOTES,
-    "21_encoder",
+    "21_encoder_block",
     says="GELU is given with erf alone",
     right="some libraries, KerasHub's BERT among them, compute the tanh form. "
     "The difference is small, and larger than rounding: choose on purpose",
@@ -102,7 +102,7 @@ def tanh_form(line):
 @computed(
     19,
     (ENCODER, NOTES),
-    "21_encoder",
+    "21_encoder_block",
     says="dropout comes after the sublayers",
     right="BERT also drops parts of the sum of the embeddings and of the "
     "attention weights; the Transformer of 2017 the sum as well",
@@ -120,7 +120,7 @@ def rates_of_dropout():
 @computed(
     20,
     ENCODER,
-    "21_encoder",
+    "21_encoder_block",
     says="a row is normalized with its mean and standard deviation",
     right="then comes a gain and a bias for each of the D numbers, and an "
     "epsilon keeps the divisor above 0",
@@ -139,7 +139,7 @@ def parts_of_a_norm():
 @computed(
     32,
     LAYER,
-    "23_real_weights",
+    "24_real_weights",
     says="fire in the sentences 2 and 4 is closer than in 1 and 2, by meaning",
     right="the sentences 2 and 4 share three words, and untrained layers put "
     "them in the same order. A claim about meaning needs that control, and "
@@ -172,7 +172,7 @@ def untrained_order():
 @computed(
     35,
     LAYER,
-    "21_encoder",
+    "21_encoder_block",
     says="an encoder is attention and a network of two dense layers",
     right="the objects that its code calls hold more: W^O, dropout, the "
     "residual sums and two LayerNorms. It calls encoder what is one block",
@@ -201,7 +201,7 @@ def dense_layers_alone():
 @computed(
     67,
     NOTES,
-    "21_encoder",
+    "21_encoder_block",
     says="an encoder has four parts, self-attention and multi-head attention "
     "among them",
     right="multi-head attention is its self-attention. There are two parts, "
@@ -217,7 +217,7 @@ def parts_of_a_block():
 @computed(
     69,
     NOTES,
-    "21_encoder",
+    "21_encoder_block",
     says="layer norm has an outer f, and adds two more parameters",
     right="a Transformer has no f, sigma belongs to a row, epsilon is "
     "missing, and the two parameters are two vectors of D numbers",
