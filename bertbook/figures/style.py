@@ -16,6 +16,7 @@ from bertbook.config import BertConfig
 
 WIDTH = 7.0  # inches, every picture
 DPI = 110
+DENSITY = 2  # pixels for each one of a page, so that it is sharp everywhere
 INK = "#22262B"  # text and lines
 PAPER = "#FFFFFF"
 COLORS = {
@@ -104,7 +105,10 @@ class Picture:
         buffer = io.BytesIO()
         with book_style():
             self.figure.savefig(
-                buffer, format="png", dpi=DPI, metadata={"Software": None}
+                buffer,
+                format="png",
+                dpi=DENSITY * DPI,
+                metadata={"Software": None},
             )
         return buffer.getvalue()
 
@@ -119,7 +123,12 @@ class Picture:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data = {"image/png": self.png(), "text/plain": self.alt}
-        return data, {"image/png": {"alt": self.alt}}  # nbconvert reads it
+        wide, tall = (
+            round(DPI * size) for size in self.figure.get_size_inches()
+        )
+        # The size on the page, in which the image's own pixels are smaller.
+        size = {"width": wide, "height": tall, "alt": self.alt}
+        return data, {"image/png": size}
 
 
 def new_figure(height, title="", layout="constrained"):

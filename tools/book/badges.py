@@ -10,7 +10,8 @@ import book
 import first_cell
 
 COLAB = "https://colab.research.google.com"
-MARK = "[![Open in Colab]"
+MARK = "[Open in Colab]"
+MARKS = MARK, "[![Open in Colab]"  # the second needs the network
 _OWNED = re.compile(rf"(https://github\.com|{COLAB}/github)/[\w.-]+/bertbook")
 PAGES = ("README.md", "CITATION.cff", "data/README.md", "docs/*.md")
 
@@ -21,9 +22,9 @@ def slug():
 
 
 def badge(name):
-    """Returns the line that opens a chapter in Colab."""
+    """Returns the line that opens a chapter in Colab, without an image."""
     target = f"{COLAB}/github/{slug()}/blob/main/notebooks/{name}.ipynb"
-    return f"{MARK}({COLAB}/assets/colab-badge.svg)]({target})"
+    return f"{MARK}({target})"
 
 
 def with_current_addresses(text):
@@ -34,7 +35,7 @@ def with_current_addresses(text):
 def with_badge(text, name):
     """Returns a chapter's opening with its badge below the title."""
     lines = text.split("\n")
-    places = [i for i, line in enumerate(lines) if line.startswith(MARK)]
+    places = [i for i, line in enumerate(lines) if line.startswith(MARKS)]
     if places:
         lines[places[0]] = badge(name)
     else:

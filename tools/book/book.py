@@ -20,6 +20,30 @@ KERNEL = {
     "language": "python",
     "name": "python3",
 }
+# Chapters in the form of version 0.1.0, to which newer rules do not apply yet.
+FORMER = frozenset(
+    {
+        "00_start_here",
+        "10_tokens",
+        "11_vocabulary",
+        "12_vectors",
+        "20_attention",
+        "21_encoder_block",
+        "23_forward_pass",
+        "24_real_weights",
+        "30_masked_words",
+        "31_next_sentence",
+        "32_pretraining",
+        "40_one_sentence",
+        "41_two_sentences",
+        "42_questions",
+        "43_tags",
+        "52_variants",
+        "60_decoder",
+        "61_translation",
+        "62_lineage",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -124,12 +148,23 @@ def _cells_with_stable_ids(cells):
     for cell in cells:
         digest = hashlib.sha256(cell.source.encode()).hexdigest()[:8]
         met[digest] = met.get(digest, 0) + 1
-        tags = cell.metadata.get("tags")
         copy = nbformat.from_dict(cell)
         copy["id"] = f"{digest}-{met[digest]}"
-        copy["metadata"] = nbformat.from_dict({"tags": tags} if tags else {})
+        copy["metadata"] = nbformat.from_dict(
+            _metadata(cell.metadata.get("tags"))
+        )
         copies.append(copy)
     return copies
+
+
+def _metadata(tags):
+    """Returns what a cell keeps: its tags, and what folds it where it may."""
+    if not tags:
+        return {}
+    kept = {"tags": tags}
+    if "hide-input" in tags:  # JupyterLab, Colab; the site reads the tag
+        kept |= {"jupyter": {"source_hidden": True}, "cellView": "form"}
+    return kept
 
 
 def same_cells(one, other):

@@ -1,8 +1,9 @@
 """Makes the executed notebooks from the twins.
 
 `python tools/book/build_notebooks.py 20_attention` reads
-`notebooks/text/20_attention.md`, brings badge, first cell, quotes and format
-up to date, runs all cells in a clean kernel on the CPU, and writes both files.
+`notebooks/text/20_attention.md`, brings badge, first cell, quotes, links,
+captions and format up to date, runs all cells in a clean kernel on the CPU, and
+writes both files.
 Without a name it does so for every chapter. Two runs give the same bytes: no
 time, no path and no machine is written.
 
@@ -29,7 +30,11 @@ from nbclient.exceptions import (
 
 import badges
 import book
+import captions
+import exercises
+import glossary
 import headings
+import navigation
 import quotes
 
 TOLERANCE = 1.5  # times what the opening says
@@ -60,9 +65,13 @@ def read(chapter, from_notebook=False):
 
 
 def refresh(notebook, name):
-    """Brings badge, first cell, quotes and format up to date, in place."""
+    """Brings all that the tools write up to date, in place."""
     badges.place(notebook, name)
+    exercises.refresh(notebook, name)
     quotes.refresh(notebook)
+    glossary.refresh(notebook, name)
+    captions.refresh(notebook, name)
+    navigation.refresh(notebook, name)
     format_cells(notebook)
 
 

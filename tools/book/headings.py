@@ -1,14 +1,21 @@
 """What the opening of a chapter and its sections must hold."""
 
+import ast
 import re
 
 import badges
+import book
+import captions
 
 HOPS = ("Tokenizer.encode", "examples", "batch", "model", "loss")
 BACK_MATTER = 9  # the part without experiments: errata, notation, timings
 
+MOST_WORDS, MOST_CODE_CELLS = 3500, 45
+CUT = "**You will often read**"  # starts the one box on a misconception
+
 _TIME = re.compile(
-    r"^\*\*Time:\*\* under ([123]) minutes? on two CPU cores"
+    r"^\*\*Time:\*\* (?:(\d+) minutes to read, )?"
+    r"under ([123]) minutes? on two CPU cores"
     r" · \*\*Memory:\*\* (\d+(?:\.5)?) GB$",
     re.MULTILINE,
 )
@@ -28,7 +35,7 @@ def cost(opening):
             "on two CPU cores · **Memory:** 1.5 GB`. "
             f"Received: {_line(opening, '**Time:**')!r}."
         )
-    return 60.0 * int(found[1]), float(found[2])
+    return 60.0 * int(found[2]), float(found[3])
 
 
 def faults(notebook, name):
@@ -45,7 +52,68 @@ def faults(notebook, name):
     for heading in wanted:
         if not re.search(rf"^{heading}", prose, re.MULTILINE):
             found.append(f"no section {heading.replace('?', '')!r}")
+    if name not in book.FORMER and int(name[0]) != BACK_MATTER:
+        found += faults_of_form(notebook)
     return found
+
+
+def faults_of_form(notebook):
+    """Returns what a chapter has too much of, or lacks, in words."""
+    found, opening, prose = [], notebook.cells[0].source, prose_of(notebook)
+    if "**Before this chapter.**" not in opening:
+        found.append("no line `**Before this chapter.** ...`")
+    time = _TIME.search(opening)
+    if time is None or time[1] is None:
+        found.append("the line on time must start `N minutes to read, under`")
+    if (count := words(notebook)) > MOST_WORDS:
+        found.append(f"{count} words, more than {MOST_WORDS}")
+    if (count := len(book.code_cells(notebook))) > MOST_CODE_CELLS:
+        found.append(f"{count} code cells, more than {MOST_CODE_CELLS}")
+    if prose.count(CUT) > 1:
+        found.append(f"more than one box {CUT}")
+    if "sources simplify" in prose:
+        found.append("what sources simplify belongs into 90_errata")
+    found += [
+        f"code cell {number} shows nothing: {cell.source.split(chr(10))[0]}"
+        for number, cell in enumerate(book.code_cells(notebook), start=1)
+        if is_silent(cell)
+    ]
+    return found + captions.faults(notebook)
+
+
+def words(notebook):
+    """Returns the number of words in the text cells."""
+    texts = (c.source for c in notebook.cells if c.cell_type == "markdown")
+    return sum(len(text.split()) for text in texts)
+
+
+def is_silent(cell):
+    """Tells whether a cell shows nothing and does more than to define.
+
+    Imports, definitions, docstrings and names given to constants may be
+    silent; a cell that is not run here says so by its tag.
+    """
+    if cell.outputs or "nbval-skip" in cell.metadata.get("tags", []):
+        return False
+    quiet = ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef
+    return not all(
+        isinstance(node, quiet)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        or (isinstance(node, ast.Assign) and _is_plain(node.value))
+        or _is_setting(node)
+        for node in ast.parse(cell.source).body
+    )
+
+
+def _is_plain(value):
+    """Tells whether a value is written out: no call, no operator."""
+    kinds = ast.Call, ast.BinOp, ast.ListComp, ast.DictComp
+    return not any(isinstance(node, kinds) for node in ast.walk(value))
+
+
+def _is_setting(node):
+    """Tells whether a line sets how numbers are printed."""
+    return "set_printoptions" in ast.unparse(node)
 
 
 def prose_of(notebook):

@@ -1,0 +1,94 @@
+"""The glossary: terms with the chapter that defines them, linked both ways.
+
+`tools/book/glossary/NN_topic.toml` holds the terms of a chapter:
+
+    [attention]
+    text = "The part of BERT in which a token takes in something of others."
+    also = ["self-attention"]
+
+In that chapter the term stands in bold where it is defined, `**attention**`;
+the build makes it a link to chapter 92, which it writes from these files.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+
+import book
+
+FOLDER = book.ROOT / "tools" / "book" / "glossary"
+NAME = "92_glossary"
+_START = "<!-- the terms: written by the build -->"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word of the field, what it means, and the chapter that defines it."""
+
+    word: str
+    text: str
+    chapter: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def anchor(self):
+        """The part of a link after `#`, as JupyterLab makes it of a heading."""
+        return self.word.replace(" ", "-")
+
+
+def terms(name=None):
+    """Returns the terms of a chapter, or all in the order of the alphabet."""
+    found = []
+    for path in sorted(FOLDER.glob(f"{name or '*'}.toml")):
+        for word, entry in tomllib.loads(path.read_text("utf-8")).items():
+            also = tuple(entry.get("also", ()))
+            found.append(Term(word, entry["text"], path.stem, also))
+    return sorted(found, key=lambda term: (term.word.lower(), term.chapter))
+
+
+def refresh(notebook, name):
+    """Makes the terms of a chapter links, in place; writes chapter 92."""
+    if name == NAME:
+        _write_entries(notebook)
+        return
+    for term in terms(name):
+        _link_first(notebook, term)
+
+
+def _link_first(notebook, term):
+    words = "|".join(map(re.escape, (term.word, *term.also)))
+    target = rf"{NAME}.ipynb#{re.escape(term.anchor)}"
+    linked = re.compile(rf"\[\*\*(?:{words})\*\*\]\({target}\)", re.IGNORECASE)
+    bold = re.compile(rf"(?<!\[)\*\*({words})\*\*(?!\]\()", re.IGNORECASE)
+    cells = [c for c in notebook.cells if c.cell_type == "markdown"]
+    if any(linked.search(cell.source) for cell in cells):
+        return
+    for cell in cells:
+        new, count = bold.subn(
+            rf"[**\1**]({NAME}.ipynb#{term.anchor})", cell.source, count=1
+        )
+        if count:
+            cell.source = new
+            return
+
+
+def is_linked(notebook, term):
+    """Tells whether a chapter links the term where it defines it."""
+    target = f"]({NAME}.ipynb#{term.anchor})"
+    return any(target in cell.source for cell in notebook.cells)
+
+
+def entries():
+    """Returns the glossary as markdown, a heading for each term."""
+    blocks = []
+    for term in terms():
+        also = f" Also: {', '.join(term.also)}." if term.also else ""
+        link = f"[chapter {term.chapter[:2]}]({term.chapter}.ipynb)"
+        blocks.append(f"### {term.word}\n\n{term.text}{also} → {link}")
+    return "\n\n".join(blocks)
+
+
+def _write_entries(notebook):
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and cell.source.startswith(_START):
+            cell.source = f"{_START}\n\n{entries()}"
