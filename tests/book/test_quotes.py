@@ -57,6 +57,17 @@ def test_source_is_what_inspect_gives(name):
         assert quotes.source_of(dotted) == expected, dotted
 
 
+def test_only_a_long_docstring_is_cut():
+    source = (
+        'class A:\n    """First.\n\n    Args:\n        x: One.\n    """\n\n'
+        '    def f(self):\n        """Short\n        one."""\n        return 1'
+    )
+    assert quotes.folded(source) == (
+        'class A:\n    """First."""\n\n'
+        '    def f(self):\n        """Short\n        one."""\n        return 1'
+    )
+
+
 def test_a_method_is_dedented():
     source = quotes.source_of("bertbook.config.BertConfig.__post_init__")
     assert source.startswith("def __post_init__(self)")

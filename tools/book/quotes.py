@@ -1,5 +1,7 @@
 """Quoted definitions: cells that show the package's own source.
 
+Only a docstring of more than three lines is cut, to its first sentence.
+
 `python tools/book/quotes.py` rewrites them in every chapter, notebook and twin.
 """
 
@@ -8,6 +10,7 @@ import textwrap
 
 import book
 
+LONGEST_DOCSTRING = 3  # lines
 _DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
 
 
@@ -74,7 +77,24 @@ def name_of(cell):
 
 def quote(dotted):
     """Returns what a cell that quotes a definition must hold."""
-    return f"{book.FIRST_LINE_OF_A_QUOTE}{dotted}\n{source_of(dotted)}"
+    return f"{book.FIRST_LINE_OF_A_QUOTE}{dotted}\n{folded(source_of(dotted))}"
+
+
+def folded(source):
+    """Returns a definition with long docstrings cut to their first sentence.
+
+    `help` shows them whole; a reader of a chapter has its prose.
+    """
+    lines = source.splitlines()
+    docstrings = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, _DEFINITIONS) and ast.get_docstring(node):
+            docstrings.append(node.body[0])
+    for node in sorted(docstrings, key=lambda node: -node.lineno):
+        if node.end_lineno - node.lineno + 1 > LONGEST_DOCSTRING:
+            first = lines[node.lineno - 1].rstrip()
+            lines[node.lineno - 1 : node.end_lineno] = [f'{first}"""']
+    return "\n".join(lines)
 
 
 def refresh(notebook):
