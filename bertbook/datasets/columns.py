@@ -50,6 +50,25 @@ def as_columns(data: Any, name: str) -> dict[str, Any]:
     return columns
 
 
+def check_as_many(values: Any, name: str, others: Any, of: str) -> None:
+    """Refuses two columns of which one is longer.
+
+    Args:
+        values: A column.
+        name: What it is called in an error.
+        others: The column that it belongs to.
+        of: What that one is called.
+
+    Raises:
+        ValueError: Their lengths differ, both are named.
+    """
+    if len(values) != len(others):
+        raise ValueError(
+            f"`{name}` must hold as many texts as `{of}`, {len(others)}. "
+            f"Received: {len(values)}."
+        )
+
+
 def as_list(values: Any, name: str) -> Any:
     """Returns a column of texts as a list, an array or the like.
 

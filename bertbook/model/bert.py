@@ -12,7 +12,7 @@ from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.batches.ragged import compute
 from bertbook.checks import check_count, check_max_length, check_switch
-from bertbook.datasets.columns import as_list
+from bertbook.datasets.columns import as_list, check_as_many
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
@@ -367,6 +367,9 @@ class BertForSequenceClassification(BertWithHead):
         columns = {"text": as_list(texts, "texts")}
         if pairs is not None:
             columns["text_pair"] = as_list(pairs, "pairs")
+            check_as_many(
+                columns["text_pair"], "pairs", columns["text"], "texts"
+            )
         return self._predict(
             text_tasks.Texts,
             columns,
@@ -546,6 +549,9 @@ class BertForQuestionAnswering(BertWithHead):
             "question": as_list(questions, "questions"),
             "context": as_list(contexts, "contexts"),
         }
+        check_as_many(
+            columns["context"], "contexts", columns["question"], "questions"
+        )
         check_count(max_answer_length, "max_answer_length")
         if stride is not None:
             check_count(stride, "stride")
@@ -636,6 +642,7 @@ class BertForMultipleChoice(BertWithHead):
             "text": as_list(texts, "texts"),
             "choices": as_list(choices, "choices"),
         }
+        check_as_many(columns["choices"], "choices", columns["text"], "texts")
         return self._predict(
             text_tasks.Choices,
             columns,

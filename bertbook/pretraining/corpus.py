@@ -190,7 +190,10 @@ def prepare(
     documents = _encode(read_documents(paths), tokenizer, dtype)
     for part, shard in _mix(documents, held_out, seed, shard_tokens):
         name = f"{part}-{counts[part]:05d}.safetensors"
-        safetensors.numpy.save_file(vars(shard), folder / name)
+        try:
+            safetensors.numpy.save_file(vars(shard), folder / name)
+        except safetensors.SafetensorError as error:
+            raise OSError(f"{folder / name}: {error}") from error
         counts[part] += 1
         totals["documents"] += len(shard)
         totals["sentences"] += len(shard.sentences) - 1

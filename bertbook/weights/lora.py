@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 import safetensors
-import safetensors.numpy
 
 from bertbook.checks import as_number, is_integer
 from bertbook.files import check_folder, write_whole
@@ -26,6 +25,7 @@ from bertbook.weights.matrices import (
     matrix_layers,
     tensor_name,
 )
+from bertbook.weights.tensors import write_file
 
 ADAPTER = "adapter.safetensors"
 LAYERS = ("query_key_value",)
@@ -166,6 +166,7 @@ def save_adapter(model, folder):
     Raises:
         ValueError: The model has no adapters, its frozen weights have changed,
             or a value is NaN or infinite.
+        OSError: The disk is full, or the folder cannot be written.
     """
     settings = _check_unchanged(model)
     arrays = {
@@ -181,9 +182,7 @@ def save_adapter(model, folder):
     folder = check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with write_whole(folder / ADAPTER) as part:
-        safetensors.numpy.save_file(
-            arrays, part, metadata={"adapter": json.dumps(about)}
-        )
+        write_file(part, arrays, {"adapter": json.dumps(about)})
 
 
 def load_adapter(model, folder):

@@ -49,10 +49,10 @@ def write_tensors(
         _write_index(folder / INDEX, tensors, files, header[SET])
     for file, held in files.items():
         part = {name: tensors[name] for name in held}
-        _write_file(folder / file, part, header)
+        write_file(folder / file, part, header)
 
 
-def _write_file(
+def write_file(
     path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]
 ) -> None:
     """Writes one safetensors file; the same tensors give the same bytes.

@@ -216,3 +216,22 @@ def test_a_very_long_text_is_an_error_with_row_and_both_numbers(classifier):
         with pytest.raises(ValueError, match="24. Received: 100002 .* row 1"):
             call(texts)
     assert len(classifier.predict_texts(texts, max_length=24)) == 2
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(
+    ("kind", "call", "name", "of"),
+    [
+        ("a number", "predict_texts", "pairs", "texts"),
+        ("answers", "predict_answers", "contexts", "questions"),
+        ("a choice", "predict_choices", "choices", "texts"),
+    ],
+)
+def test_two_columns_have_one_length(kind, call, name, of, count):
+    model = SETS[kind][0]()
+    second = [["b", "c"] if name == "choices" else "b"] * count
+    expected = (
+        f"`{name}` must hold as many texts as `{of}`, 2. Received: {count}"
+    )
+    with pytest.raises(ValueError, match=expected):
+        getattr(model, call)(["a", "b"], second)

@@ -32,6 +32,7 @@ from bertbook.text.sentences import split_sentences
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.helpers.corpora import ODD, as_lists, mini, read_all, shelf_corpus
+from tests.helpers.disks import largest_file
 
 random_tests = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -785,3 +786,9 @@ def test_a_packed_file_without_line_ends_fills_no_memory(tmp_path):
         check=False,
     )
     assert "bomb.txt.gz must hold documents of lines" in done.stderr
+
+
+def test_a_shard_that_finds_no_room_is_no_corpus(tmp_path):
+    with largest_file(200), pytest.raises(OSError, match="train-00000"):
+        shelf_corpus(tmp_path)
+    assert not (tmp_path / RECORD).exists()

@@ -12,6 +12,7 @@ from bertbook.runtime import keras, ops
 from bertbook.training import checkpoint
 from bertbook.weights.lora import ADAPTER, has_adapters
 from bertbook.weights.matrices import matrix_layers
+from tests.helpers.disks import largest_file
 from tests.helpers.every_model import (
     check_close,
     draw_batch,
@@ -128,6 +129,17 @@ def test_an_adapter_is_saved_and_loaded(kind, tmp_path):
     again.load_adapter(tmp_path)  # once more, into the same adapters
     check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
     assert [path.name for path in tmp_path.iterdir()] == [ADAPTER]
+
+
+def test_an_adapter_that_finds_no_room_leaves_the_old_one(tmp_path):
+    taught().save_adapter(tmp_path)
+    before = (tmp_path / ADAPTER).read_bytes()
+    other = taught(alpha=5)
+    for room in (0, 97, len(before) - 1):
+        with largest_file(room), pytest.raises(OSError, match="[Nn]o|large"):
+            other.save_adapter(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [ADAPTER]
+        assert (tmp_path / ADAPTER).read_bytes() == before
 
 
 def test_an_adapter_brings_the_names_of_labels(tmp_path):

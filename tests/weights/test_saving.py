@@ -4,7 +4,6 @@ import contextlib
 import errno
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from bertbook.weights import pretrained, tensors
 from bertbook.weights.formats import read_checkpoint
 from bertbook.weights.pretrained import named_tensors
 from bertbook.weights.vocabulary import find_tokenizer
+from tests.helpers.disks import largest_file
 from tests.helpers.kills import Killed, stop_after
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "bad", "good", "##s"]
@@ -243,27 +243,20 @@ def test_a_file_that_finds_no_room_leaves_the_old_model(
     old.save_pretrained(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     largest = max(map(len, before.values()))
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     refused = 0
-    try:
-        for room in range(0, largest, 97):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
-            try:
+    for room in range(0, largest, 97):
+        try:
+            with largest_file(room):
                 new.save_pretrained(tmp_path, max_shard_bytes=shard_bytes)
-            except OSError as error:
-                message = str(error)
-            else:
-                break
-            finally:
-                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-            refused += 1
-            assert f"{tmp_path} could not be written, and is as it" in message
-            assert message.count("could not be written") == 1
-            after = {path: path.read_bytes() for path in tmp_path.iterdir()}
-            assert after == before, room
-    finally:
-        signal.signal(signal.SIGXFSZ, ignored)
+        except OSError as error:
+            message = str(error)
+        else:
+            break
+        refused += 1
+        assert f"{tmp_path} could not be written, and is as it" in message
+        assert message.count("could not be written") == 1
+        after = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        assert after == before, room
     assert refused > 5
 
 

@@ -11,6 +11,7 @@ import textwrap
 import book
 
 LONGEST_DOCSTRING = 3  # lines
+LONGEST_LINE = 80
 _DEFINITIONS = ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef
 
 
@@ -93,7 +94,10 @@ def folded(source):
     for node in sorted(docstrings, key=lambda node: -node.lineno):
         if node.end_lineno - node.lineno + 1 > LONGEST_DOCSTRING:
             first = lines[node.lineno - 1].rstrip()
-            lines[node.lineno - 1 : node.end_lineno] = [f'{first}"""']
+            short = [f'{first}"""']
+            if len(short[0]) > LONGEST_LINE:
+                short = [first, " " * node.col_offset + '"""']
+            lines[node.lineno - 1 : node.end_lineno] = short
     return "\n".join(lines)
 
 
