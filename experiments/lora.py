@@ -44,7 +44,8 @@ def main():
     train = draw(bb.load_dataset("sst2", "train"), options.rows, options.seed)
     dev = bb.load_dataset("sst2", "dev")
     dev = {name: rows[: options.dev_rows] for name, rows in dev.items()}
-    results = {"options": {**vars(options), "out": str(options.out)}}
+    results = {"options": {**vars(options)}}
+    del results["options"]["out"]
     for way in options.ways:
         results[way] = tune(way, train, dev, options)
         print(way, results[way])
