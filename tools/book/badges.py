@@ -5,6 +5,7 @@ other pages.
 """
 
 import re
+from functools import partial
 
 import book
 import first_cell
@@ -76,12 +77,7 @@ def pages():
 def main():
     """Rewrites the chapters and the pages, and says which changed."""
     for chapter in book.chapters():
-        notebook = book.read_notebook(chapter.path)
-        before = book.twin_text(notebook)
-        place(notebook, chapter.name)
-        if book.twin_text(notebook) != before:
-            book.write_notebook(notebook, chapter.path)
-            book.write_twin(notebook, chapter.twin)
+        if book.rewrite(chapter, partial(place, name=chapter.name)):
             print(chapter.name)
     for path in pages():
         text = path.read_text("utf-8")

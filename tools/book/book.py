@@ -133,6 +133,34 @@ def twin_text(notebook):
     )
 
 
+def rewrite(chapter, change):
+    """Applies a function to both files of a chapter, and keeps what it changed.
+
+    Each file on its own: the text may be ahead of the notebook.
+
+    Args:
+        chapter: The chapter.
+        change: Changes the cells of a notebook in place.
+
+    Returns:
+        Whether one of the files is another now.
+    """
+    pairs = (
+        (chapter.path, read_notebook, write_notebook),
+        (chapter.twin, read_twin, write_twin),
+    )
+    changed = False
+    for path, read, write in pairs:
+        if path.is_file():
+            notebook = read(path)
+            before = twin_text(notebook)
+            change(notebook)
+            if twin_text(notebook) != before:
+                write(notebook, path)
+                changed = True
+    return changed
+
+
 def tidied(notebook):
     """Returns a copy that holds nothing of the machine or of the editor."""
     language = {"name": "python", "pygments_lexer": "ipython3"}
@@ -189,6 +217,14 @@ def _content(cell):
 def code_cells(notebook):
     """Returns the code cells in order."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def without_magics(source):
+    """Returns a cell's source without the lines that only IPython knows."""
+    return "\n".join(
+        "pass" if line.startswith(("%", "!")) else line
+        for line in source.splitlines()
+    )
 
 
 def is_quote(cell):

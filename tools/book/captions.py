@@ -8,6 +8,7 @@ import re
 
 import book
 
+_NAMED = re.compile(r"\bFigure \d+\.\d+")
 MARK = re.compile(r"^\*\*Figure(?: \d+\.\d+)?\.\*\*")
 
 
@@ -29,20 +30,53 @@ def is_caption(cell):
 def faults(notebook):
     """Returns the pictures without a caption and the captions without one."""
     found = []
+    if notebook.cells and is_caption(notebook.cells[0]):
+        found.append("cell 1: a caption without a picture")
     pairs = zip(notebook.cells, [*notebook.cells[1:], None], strict=True)
     for number, (cell, after) in enumerate(pairs, start=1):
         shown = cell.cell_type == "code" and has_picture(cell)
         described = after is not None and is_caption(after)
+        if shown and shows_one_twice(cell):
+            found.append(f"cell {number}: the same picture twice")
         if shown and not described:
             found.append(f"cell {number}: a picture without a caption below it")
         if described and not shown:
             found.append(f"cell {number + 1}: a caption without a picture")
-    return found
+    return found + _lost_references(notebook)
+
+
+def _lost_references(notebook):
+    """Returns the figures of the chapter that its prose names in vain."""
+    texts = [c.source for c in notebook.cells if c.cell_type == "markdown"]
+    captions = {match[0][2:-3] for text in texts if (match := MARK.match(text))}
+    parts = {caption.partition(".")[0] for caption in captions}
+    named = {match[0] for text in texts for match in _NAMED.finditer(text)}
+    return [
+        f"no {one} in this chapter"
+        for one in sorted(named - captions)
+        if one.partition(".")[0] in parts
+    ]
 
 
 def has_picture(cell):
     """Tells whether a code cell shows an image."""
-    return any("image/png" in o.get("data", {}) for o in cell.outputs)
+    return bool(_images(cell))
+
+
+def shows_one_twice(cell):
+    """Tells whether a code cell shows the same image more than once."""
+    images = _images(cell)
+    return len(set(images)) < len(images)
+
+
+def _images(cell):
+    """Returns the images of a code cell, one for each output."""
+    found = []
+    for output in cell.outputs:
+        data = output.get("data", {})
+        kinds = [kind for kind in data if kind.startswith("image/")]
+        found += [str(data[kind]) for kind in kinds[:1]]
+    return found
 
 
 def pictures(notebook):

@@ -15,6 +15,7 @@ import tomllib
 from dataclasses import dataclass
 
 import book
+import navigation
 
 FOLDER = book.ROOT / "tools" / "book" / "glossary"
 NAME = "92_glossary"
@@ -41,8 +42,15 @@ def terms(name=None):
     found = []
     for path in sorted(FOLDER.glob(f"{name or '*'}.toml")):
         for word, entry in tomllib.loads(path.read_text("utf-8")).items():
+            if not {"text"} <= set(entry) <= {"text", "also"}:
+                raise ValueError(
+                    "A term must hold `text`, and `also` where it has other "
+                    f"names. Received: {word!r} with {sorted(entry)} in "
+                    f"{path.name}."
+                )
+            text = " ".join(entry["text"].split())
             also = tuple(entry.get("also", ()))
-            found.append(Term(word, entry["text"], path.stem, also))
+            found.append(Term(word, text, path.stem, also))
     return sorted(found, key=lambda term: (term.word.lower(), term.chapter))
 
 
@@ -56,26 +64,36 @@ def refresh(notebook, name):
 
 
 def _link_first(notebook, term):
-    words = "|".join(map(re.escape, (term.word, *term.also)))
-    target = rf"{NAME}.ipynb#{re.escape(term.anchor)}"
-    linked = re.compile(rf"\[\*\*(?:{words})\*\*\]\({target}\)", re.IGNORECASE)
-    bold = re.compile(rf"(?<!\[)\*\*({words})\*\*(?!\]\()", re.IGNORECASE)
-    cells = [c for c in notebook.cells if c.cell_type == "markdown"]
-    if any(linked.search(cell.source) for cell in cells):
+    """Links the first bold one in the prose below the opening."""
+    if is_linked(notebook, term):
         return
-    for cell in cells:
-        new, count = bold.subn(
-            rf"[**\1**]({NAME}.ipynb#{term.anchor})", cell.source, count=1
-        )
-        if count:
-            cell.source = new
-            return
+    bold = re.compile(rf"\*\*{_words(term)}\*\*")
+    for cell in notebook.cells[1:]:
+        if cell.cell_type != "markdown":
+            continue
+        text = cell.source
+        for start, end in navigation.prose(text):
+            if found := bold.search(text, start, end):
+                link = f"[{found[0]}]({NAME}.ipynb#{term.anchor})"
+                cell.source = text[: found.start()] + link + text[found.end() :]
+                return
+
+
+def _words(term):
+    """Returns a pattern of the names of a term; a line may end in them."""
+    names = (re.escape(name) for name in (term.word, *term.also))
+    return f"(?i:{'|'.join(names)})".replace(r"\ ", r"\s+")
 
 
 def is_linked(notebook, term):
     """Tells whether a chapter links the term where it defines it."""
-    target = f"]({NAME}.ipynb#{term.anchor})"
-    return any(target in cell.source for cell in notebook.cells)
+    target = re.escape(f"]({NAME}.ipynb#{term.anchor})")
+    link = re.compile(rf"\[\*\*{_words(term)}\*\*{target}")
+    return any(
+        link.search(cell.source)
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+    )
 
 
 def entries():

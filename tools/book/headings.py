@@ -13,6 +13,22 @@ BACK_MATTER = 9  # the part without experiments: errata, notation, timings
 MOST_WORDS, MOST_CODE_CELLS = 3500, 45
 CUT = "**You will often read**"  # starts the one box on a misconception
 
+_QUIET = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.FunctionDef,
+    ast.AsyncFunctionDef,
+    ast.ClassDef,
+)
+_NAMING = ast.Assign, ast.AnnAssign
+_COMPUTES = (
+    ast.Call,
+    ast.BinOp,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _TIME = re.compile(
     r"^\*\*Time:\*\* (?:(\d+) minutes to read, )?"
     r"under ([123]) minutes? on two CPU cores"
@@ -95,20 +111,20 @@ def is_silent(cell):
     """
     if cell.outputs or "nbval-skip" in cell.metadata.get("tags", []):
         return False
-    quiet = ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef
     return not all(
-        isinstance(node, quiet)
+        isinstance(node, _QUIET)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-        or (isinstance(node, ast.Assign) and _is_plain(node.value))
+        or (isinstance(node, _NAMING) and _is_plain(node.value))
         or _is_setting(node)
-        for node in ast.parse(cell.source).body
+        for node in ast.parse(book.without_magics(cell.source)).body
     )
 
 
 def _is_plain(value):
     """Tells whether a value is written out: no call, no operator."""
-    kinds = ast.Call, ast.BinOp, ast.ListComp, ast.DictComp
-    return not any(isinstance(node, kinds) for node in ast.walk(value))
+    if value is None:  # an annotation alone
+        return True
+    return not any(isinstance(node, _COMPUTES) for node in ast.walk(value))
 
 
 def _is_setting(node):

@@ -12,25 +12,39 @@ from bertbook.book import references
 
 CONTENTS = "[Contents](00_start_here.ipynb)"
 ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
-# What is not prose: code blocks, code spans, links, HTML comments, headings.
+# A link: its text may hold brackets, and its address parentheses.
+_LINK = r"!?\[(?:[^\[\]]|\[[^\]]*\])*\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])"
+# What is not prose: code blocks, formulas, code spans, links, HTML, headings.
 _NOT_PROSE = re.compile(
-    r"^ *(?:```+|~~~+).*?^ *(?:```+|~~~+) *$"
-    r"|`[^`\n]+`"
-    r"|!?\[(?:[^\[\]]|\[[^\]]*\])*\]\([^)]*\)"
-    r"|<[^>]+>"
+    r"^ *(?P<fence>```+|~~~+).*?^ *(?P=fence) *$"
+    r"|\$\$.*?\$\$"
+    r"|(?P<ticks>(?<!`)`+(?!`))(?:(?!\n\s*\n).)+?(?<!`)(?P=ticks)(?!`)"
+    rf"|{_LINK}"
+    r"|<!--.*?-->|<a\b.*?</a>|</?[a-zA-Z][^>\n]*>"
     r"|^#+ [^\n]*$",
     re.DOTALL | re.MULTILINE,
 )
 _CHAPTER = re.compile(
-    r"(?P<word>\b[Cc]hapter )?(?<![\w/])(?P<name>\d\d_[a-z][a-z0-9_]*)"
+    r"(?P<word>\b[Cc]hapter\s)?(?<![\w/])(?P<name>\d\d_[a-z][a-z0-9_]*)"
     r"(?!\w|\.(?:ipynb|md|py|toml))"
 )
-_MORE = re.compile(r"\b[Cc]hapters (?:[^.\n]*(?:,|and|or|to) )?$")
+# "chapters 40_x, 41_y and 42_z": the word, and the chapters before this one.
+_ONE_OF_MORE = rf"(?:\d\d(?:_[a-z][a-z0-9_]*)?|{_LINK})"
+_MORE = re.compile(
+    rf"\b[Cc]hapters\s+(?:{_ONE_OF_MORE}"
+    r"(?:,\s+(?:(?:and|or)\s+)?|\s+(?:and|or|to)\s+|–))*$"
+)
+_SENTENCE_START = re.compile(
+    r"(?:\A|\n\s*\n|(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bal)(?<!\bvs)"
+    r"[.?!][\"”)*]*\s+)$"
+)
 _NAME = r"[A-ZÀ-Þ][\w’'-]*"
 _CITATION = re.compile(
-    rf"(?P<first>{_NAME})(?:(?:, {_NAME})*,? and (?:De )?{_NAME}|\s+et\s+al\.)"
-    r"(?:,?\s+(?P<year>(?:19|20)\d\d)\b|\s+\((?P<in_brackets>(?:19|20)\d\d)\))"
-    rf"|(?P<alone>{_NAME}) \((?P<year_alone>(?:19|20)\d\d)\)"
+    rf"(?P<first>{_NAME})"
+    rf"(?:(?:,\s{_NAME})*,?\sand\s(?:De )?{_NAME}|\s+et\s+al\.)"
+    r"(?:,?\s+(?P<year>(?:19|20)\d\d)\b"
+    r"|\s+\((?P<in_brackets>(?:19|20)\d\d)(?:, [^()\n]*)?\))"
+    rf"|(?P<alone>{_NAME}) \((?P<year_alone>(?:19|20)\d\d)(?:, [^()\n]*)?\)"
 )
 
 
@@ -64,12 +78,14 @@ def line_of(name):
 @cache
 def title(name):
     """Returns the title of a chapter with its number."""
-    first = re.search(r"^# (.+)$", book.Chapter(name).twin.read_text(), re.M)
+    text = book.Chapter(name).twin.read_text("utf-8")
+    first = re.search(r"^# (.+)$", text, re.MULTILINE)
     return first[1].strip()
 
 
 def _is_line(text):
-    return CONTENTS in text and "\n" not in text
+    starts = text.startswith(("[← ", CONTENTS))
+    return starts and CONTENTS in text and "\n" not in text
 
 
 def _with_line(text, line):
@@ -83,30 +99,44 @@ def _with_line(text, line):
     return "\n".join(lines)
 
 
-def linked(text, name):
+def linked(text, name, folder=""):
     """Returns markdown in which chapters and papers named are links.
 
     Args:
         text: The source of a markdown cell.
         name: The chapter that it belongs to, which is not linked.
+        folder: Where the chapters are, seen from the notebook: "" or "../".
     """
-    pieces, end = [], 0
+    pieces, done = [], 0
+    for start, end in prose(text):
+        new = _linked_prose(text, start, end, name, folder)
+        pieces += [text[done:start], new]
+        done = end
+    return "".join(pieces)
+
+
+def prose(text):
+    """Yields start and end of each piece of markdown that is prose."""
+    start = 0
     for match in _NOT_PROSE.finditer(text):
-        pieces += [_linked_prose(text[end : match.start()], name), match[0]]
-        end = match.end()
-    return "".join([*pieces, _linked_prose(text[end:], name)])
+        yield start, match.start()
+        start = match.end()
+    yield start, len(text)
 
 
-def _linked_prose(text, name):
+def _linked_prose(whole, start, end, name, folder):
     def chapter(match):
         target = match["name"]
         if target == name or not book.Chapter(target).twin.is_file():
             return match[0]
-        if _MORE.search(text[: match.start()]):
-            label = target[:2]
-        else:
-            label = f"{match['word'] or 'chapter '}{target[:2]}"
-        return f"[{label}]({target}.ipynb)"
+        before = whole[: start + match.start()]
+        word = match["word"] or "chapter "
+        if _SENTENCE_START.search(before):
+            word = word.capitalize()
+        if not match["word"] and _MORE.search(before):
+            word = ""
+        label = f"{word}{target[:2]}"
+        return f"[{label}]({folder}{target}.ipynb)"
 
     def paper(match):
         first = match["first"] or match["alone"]
@@ -114,7 +144,7 @@ def _linked_prose(text, name):
         url = papers().get((first, int(year)))
         return f"[{match[0]}]({url})" if url else match[0]
 
-    return _CITATION.sub(paper, _CHAPTER.sub(chapter, text))
+    return _CITATION.sub(paper, _CHAPTER.sub(chapter, whole[start:end]))
 
 
 @cache

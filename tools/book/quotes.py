@@ -123,12 +123,13 @@ def refresh(notebook):
 def main():
     """Rewrites the quotes of every chapter and says what changed."""
     for chapter in book.chapters():
-        notebook = book.read_notebook(chapter.path)
-        changed = refresh(notebook)
-        if changed:
-            book.write_notebook(notebook, chapter.path)
-            book.write_twin(notebook, chapter.twin)
-        for dotted in changed:
+        changed = []
+
+        def change(notebook, found=changed):
+            found += refresh(notebook)
+
+        book.rewrite(chapter, change)
+        for dotted in sorted(set(changed)):
             print(f"{chapter.name}: {dotted}")
 
 
