@@ -10,21 +10,44 @@ import argparse
 import ast
 import contextlib
 import io
+import linecache
 import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from itertools import count
 from multiprocessing import get_context
-
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import book
 import quotes
 
+_numbers = count(1)  # of the cells that were run
+
 
 class StubCalledError(Exception):
     """A quoted definition was used after a stub took its place."""
+
+
+class _RaisingClass(type):
+    def __getattr__(cls, name):
+        return _refuse(cls.__name__, name)
+
+
+class StubbedClass(metaclass=_RaisingClass):
+    """A class that raises when it is called or asked for what it had."""
+
+    def __init__(self, *args, **kwargs):
+        raise StubCalledError(type(self).__name__)
+
+    def __getattr__(self, name):
+        return _refuse(type(self).__name__, name)
+
+
+def _refuse(owner, name):
+    """Raises for an attribute; Python itself asks for those with `__`."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise StubCalledError(f"{owner}.{name}")
 
 
 def stub(source):
@@ -34,27 +57,23 @@ def stub(source):
         source: A quoted definition, a function or a class.
     """
     node = ast.parse(source).body[0]
-    raises = ast.parse(f"raise StubCalledError({node.name!r})").body
     if isinstance(node, ast.ClassDef):
-        code = f"class {node.name}:\n    def __init__(self, *a, **k): pass\n"
-        new = ast.parse(code).body[0]
-        new.body[0].body = raises
-    else:
-        code = f"def {node.name}(*args, **kwargs): pass"
-        new = ast.parse(code).body[0]
-        new.body = raises
-    return ast.unparse(new)
+        return f"class {node.name}(StubbedClass):\n    pass"
+    return (
+        f"def {node.name}(*args, **kwargs):\n"
+        f"    raise StubCalledError({node.name!r})"
+    )
 
 
 def run(source, namespace):
     """Runs a cell as IPython would show it: its prints are thrown away."""
-    code = "\n".join(
-        "pass" if line.startswith(("%", "!")) else line
-        for line in source.splitlines()
-    )
+    code = book.without_magics(source)
+    name = f"<cell {next(_numbers)}>"
+    # `inspect.getsource` works in a notebook, and TensorFlow needs it.
+    linecache.cache[name] = len(code), None, code.splitlines(True), name
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
-        exec(compile(code, "<cell>", "exec"), namespace)
+        exec(compile(code, name, "exec"), namespace)
 
 
 def skipped(cell):
@@ -75,27 +94,60 @@ def first_failure(cells, number, namespace):
         The index of the cell that used the stub, or the error of another
         kind, or None where no cell failed.
     """
-    trial = {**namespace, "StubCalledError": StubCalledError}
-    run(stub(cells[number].source), trial)
+    return _failure(cells, number, dict(namespace))
+
+
+def fresh_failure(cells, number):
+    """The same from a namespace that nobody used before.
+
+    It is not a copy: functions that were defined in it see the stub.
+    """
+    return _failure(cells, number, namespace_before(cells, number))
+
+
+def _failure(cells, number, namespace):
+    namespace |= {c.__name__: c for c in (StubCalledError, StubbedClass)}
+    run(stub(cells[number].source), namespace)
     for later in range(number + 1, len(cells)):
         if skipped(cells[later]):
             continue
         try:
-            run(cells[later].source, trial)
-        except StubCalledError:
-            return later
+            run(cells[later].source, namespace)
         except Exception as error:
-            return f"{type(error).__name__} in cell {later}: {error}"
+            if comes_from_stub(error):
+                return later
+            return f"{type(error).__name__} in code cell {later + 1}: {error}"
     return None
 
 
-def fresh_failure(cells, number):
-    """The same from a namespace that nobody used before."""
+def comes_from_stub(error):
+    """Tells whether a stub raised an error, or what the error came from."""
+    while error is not None:
+        is_stub = isinstance(error, StubCalledError)
+        if is_stub or StubCalledError.__name__ in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def namespace_before(cells, number):
+    """Runs the cells before one and returns what they leave.
+
+    Raises:
+        RuntimeError: One of them fails, with no stub in it.
+    """
     namespace = new_namespace()
-    for cell in cells[:number]:
-        if not skipped(cell):
+    for place, cell in enumerate(cells[:number], start=1):
+        if skipped(cell):
+            continue
+        try:
             run(cell.source, namespace)
-    return first_failure(cells, number, namespace)
+        except Exception as error:
+            raise RuntimeError(
+                f"code cell {place} fails without a stub: "
+                f"{type(error).__name__}: {error}"
+            ) from None
+    return namespace
 
 
 def new_namespace():
@@ -112,8 +164,11 @@ def trial(name, wanted=None):
 
     Returns:
         `(dotted name, index of the cell that failed)` for each quote; in the
-        place of the index None where the chapter passed, and a text where
-        another error came first.
+        place of the index None where the chapter passed, as it does when
+        it swallows the error, and a text where another error came first.
+
+    Raises:
+        RuntimeError: A cell fails with no stub in the chapter.
     """
     os.chdir(book.ROOT / "notebooks")
     notebook = book.read_notebook(book.Chapter(name).path)
@@ -129,14 +184,30 @@ def trial(name, wanted=None):
                     failed = fresh_failure(cells, number)
                 found.append((dotted, failed))
         if not skipped(cell):
-            run(cell.source, namespace)
+            try:
+                run(cell.source, namespace)
+            except Exception:  # for the same reason
+                namespace = namespace_before(cells, number + 1)
     return found
 
 
 def isolated_trial(name):
     """Breaks the quotes of a chapter in a process of its own."""
+    return isolated(trial, name)
+
+
+def isolated(function, *arguments):
+    """Calls a function in a process of its own, as on a reader's machine."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(trial, name).result()
+        return pool.submit(_on_cpu, function, *arguments).result()
+
+
+def _on_cpu(function, *arguments):
+    for name in ("BERTBOOK_DATA", "BERTBOOK_FULL", "MPLBACKEND"):
+        os.environ.pop(name, None)
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    return function(*arguments)
 
 
 def main():
@@ -151,9 +222,13 @@ def main():
         for dotted, failed in results:
             fine = isinstance(failed, int)
             survivors += not fine
-            print(f"{name}: {dotted}: {'cell ' if fine else ''}{failed}")
+            where = f"code cell {failed + 1}" if fine else failed
+            print(f"{name}: {dotted}: {where}")
+        killed = sum(isinstance(failed, int) for _, failed in results)
         seconds = time.perf_counter() - start
-        print(f"{name}: {len(results)} quotes, {seconds:.0f} s")
+        print(
+            f"{name}: {len(results)} quotes, {killed} killed, {seconds:.0f} s"
+        )
     return 1 if survivors else 0
 
 
