@@ -1,7 +1,9 @@
 """Exercises: two notebooks a chapter, one to fill in and one with solutions.
 
 `python tools/book/exercises.py [CHAPTER ...]` writes both from one source,
-`tools/book/exercises/NN_topic.md`, MyST text with these cells:
+`tools/book/exercises/NN_topic.md`; with `--run` it runs both as well, and fails
+where a check fails in the solutions or passes in the exercises. The source is
+MyST text with these cells:
 
 * the title, `# Exercises to chapter 20`, then what all exercises need;
 * for each exercise a heading, `## 1. Title (easy)`, and its text; the grade is
@@ -10,19 +12,26 @@
 * a code cell tagged `solution`, which takes the place of the stub;
 * a code cell tagged `check`, which raises, with a message, until it is right.
 
-Text tagged `solution` stands in the solutions alone.
+Text tagged `solution` stands in the solutions alone. Chapters and papers that
+the text names become links.
 """
 
+import argparse
+import os
 import re
 import sys
 from dataclasses import dataclass
 
 import book
 import first_cell
+import navigation
+import stubs
 
 SOURCES = book.ROOT / "tools" / "book" / "exercises"
 FOLDERS = {"stub": "exercises", "solution": "solutions"}
 GRADES = "easy", "think", "project"
+# What a check that stumbles over a stub raises: it says nothing to a reader.
+ACCIDENTS = AttributeError, NameError, TypeError
 _HEADING = re.compile(r"^## (\d+)\. (.+) \((\w+)\)$", re.MULTILINE)
 
 
@@ -83,8 +92,11 @@ def made(name, kind):
     )
     title, _, rest = notebook.cells[0].source.partition("\n")
     notebook.cells[0].source = f"{title}\n\n{links}\n{rest}"
-    for cell in book.code_cells(notebook):
-        cell.outputs, cell.execution_count = [], None
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = navigation.linked(cell.source, "", folder="../")
+        else:
+            cell.outputs, cell.execution_count = [], None
     tidy = book.tidied(notebook)
     # Saved in JupyterLab, they write no twin.
     tidy.metadata["jupytext"] = {"formats": "ipynb"}
@@ -105,24 +117,42 @@ def faults(name):
         for one in exercises
         if one.grade not in GRADES
     ]
-    for number, kinds in enumerate(_kinds(notebook), start=1):
+    before, *each = _kinds(notebook)
+    if before:
+        found.append(f"before the first exercise: {before}")
+    for number, kinds in enumerate(each, start=1):
         if kinds != ["stub", "solution", "check"]:
             found.append(f"{number}: stub, solution, check, not {kinds}")
+    found += [
+        f"`{line}` must read `## 1. Title (easy)`"
+        for line in headings_of(notebook)
+        if not _HEADING.fullmatch(line)
+    ]
     return found
 
 
+def headings_of(notebook):
+    """Returns the headings of level 2, one of which starts each exercise."""
+    return [
+        line
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.split("\n")
+        if line.startswith("## ")
+    ]
+
+
 def _kinds(notebook):
-    """Yields the tags of the code cells of each exercise."""
-    kinds = None
+    """Yields the tags of the code cells before and in each exercise."""
+    kinds = []
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and _HEADING.search(cell.source):
-            if kinds is not None:
+        if cell.cell_type == "markdown":
+            for _ in _HEADING.findall(cell.source):
                 yield kinds
-            kinds = []
-        elif cell.cell_type == "code" and kinds is not None:
+                kinds = []
+        elif cell.cell_type == "code":
             kinds += sorted(tags_of(cell) & {"stub", "solution", "check"})
-    if kinds is not None:
-        yield kinds
+    yield kinds
 
 
 def section(name):
@@ -162,15 +192,81 @@ def write(name):
         path.write_text(text, "utf-8")
 
 
+def outcomes(name, kind):
+    """Runs one of the two notebooks of a chapter, a check after the other.
+
+    Args:
+        name: The chapter, such as `20_attention`.
+        kind: "stub" or "solution".
+
+    Returns:
+        What each check says, in order: "" where it passes.
+
+    Raises:
+        RuntimeError: A cell that is no check fails.
+    """
+    path = path_of(name, kind)
+    os.chdir(path.parent)
+    namespace, said = stubs.new_namespace(), []
+    cells = book.code_cells(book.read_notebook(path))
+    for number, cell in enumerate(cells, start=1):
+        problem = ""
+        try:
+            stubs.run(cell.source, namespace)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            if "check" not in tags_of(cell):
+                raise RuntimeError(f"code cell {number}: {problem}") from None
+            if isinstance(error, ACCIDENTS) or not str(error):
+                problem = f"no message: {problem}"
+        if "check" in tags_of(cell):
+            said.append(problem)
+    return said
+
+
+def faults_when_run(name):
+    """Runs both notebooks of a chapter, each in a process of its own.
+
+    Returns:
+        What is wrong, and the number of checks in each notebook.
+    """
+    found, counts = [], set()
+    for kind in FOLDERS:
+        try:
+            said = stubs.isolated(outcomes, name, kind)
+        except RuntimeError as error:
+            found.append(f"{FOLDERS[kind]}: {error}")
+            continue
+        counts.add(len(said))
+        for number, problem in enumerate(said, start=1):
+            if kind == "solution" and problem:
+                found.append(f"solution {number}: {problem}")
+            elif kind == "stub" and not problem:
+                found.append(f"{number}: the check passes before it is solved")
+            elif kind == "stub" and problem.startswith("no message"):
+                found.append(f"{number}: the check says {problem}")
+    if len(counts) > 1:
+        found.append(f"the notebooks hold different checks: {sorted(counts)}")
+    return found, max(counts, default=0)
+
+
 def main():
     """Writes the notebooks of the chapters named, or of all."""
-    names = sys.argv[1:] or [path.stem for path in sources()]
-    for name in names:
-        if problems := faults(name):
-            print(f"{name}: {'; '.join(problems)}")
-            return 1
-        write(name)
-    return 0
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--run", action="store_true", help="and run them")
+    options = parser.parse_args()
+    status = 0
+    for name in options.names or [path.stem for path in sources()]:
+        problems = faults(name)
+        if not problems:
+            write(name)
+            if options.run:
+                problems, _ = faults_when_run(name)
+        for problem in problems:
+            status = 1
+            print(f"{name}: {problem}")
+    return status
 
 
 if __name__ == "__main__":
