@@ -30,11 +30,8 @@ from nbclient.exceptions import (
 
 import badges
 import book
-import captions
-import exercises
-import glossary
 import headings
-import navigation
+import links
 import quotes
 
 TOLERANCE = 1.5  # times what the opening says
@@ -67,11 +64,8 @@ def read(chapter, from_notebook=False):
 def refresh(notebook, name):
     """Brings all that the tools write up to date, in place."""
     badges.place(notebook, name)
-    exercises.refresh(notebook, name)
     quotes.refresh(notebook)
-    glossary.refresh(notebook, name)
-    captions.refresh(notebook, name)
-    navigation.refresh(notebook, name)
+    links.refresh(notebook, name)
     format_cells(notebook)
 
 
