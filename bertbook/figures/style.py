@@ -121,14 +121,17 @@ class Picture:
     def __repr__(self):
         return self.alt
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        data = {"image/png": self.png(), "text/plain": self.alt}
+    @property
+    def metadata(self):
+        """Size on the page, where the image has more pixels, and words."""
         wide, tall = (
             round(DPI * size) for size in self.figure.get_size_inches()
         )
-        # The size on the page, in which the image's own pixels are smaller.
-        size = {"width": wide, "height": tall, "alt": self.alt}
-        return data, {"image/png": size}
+        return {"width": wide, "height": tall, "alt": self.alt}
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        data = {"image/png": self.png(), "text/plain": self.alt}
+        return data, {"image/png": self.metadata}
 
 
 def new_figure(height, title="", layout="constrained"):

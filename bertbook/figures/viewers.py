@@ -244,7 +244,7 @@ PICTURE_COLORS = 64
 MOST_NUMBERED = 12  # rows of a picture with its numbers in it
 PAGE = """\
 <div id="{id}" class="bertbook-viewer" data-lm-suppress-shortcuts="true">
-<img alt="{alt}" src="data:image/png;base64,{png}">
+<img alt="{alt}" width="{width}" src="data:image/png;base64,{png}">
 </div>
 <style>
 {style}</style>
@@ -283,6 +283,7 @@ class _View:
         return PAGE.format(
             id=name,
             alt=html.escape(self.picture.alt),
+            width=self.picture.metadata["width"],
             png=base64.b64encode(self.png).decode(),
             style=self._style(name),
             script=template("viewer.js"),
@@ -302,7 +303,7 @@ class _View:
             "image/png": self.png,
             "text/plain": repr(self),
         }
-        return data, {"image/png": {"alt": self.picture.alt}}
+        return data, {"image/png": self.picture.metadata}
 
 
 class AttentionViewer(_View):
