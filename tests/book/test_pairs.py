@@ -59,3 +59,27 @@ def test_a_difference_is_seen(fault):
     else:
         changed.cells[1].cell_type = "raw"
     assert book.same_cells(example(), changed) is not None
+
+
+def test_rewrite_keeps_a_text_that_is_ahead_of_its_notebook(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    chapter = book.Chapter("00_x")
+    chapter.twin.parent.mkdir(parents=True)
+    book.write_notebook(example(), chapter.path)
+    ahead = example()
+    ahead.cells[1].source = "Newer text."
+    book.write_twin(ahead, chapter.twin)
+
+    def change(notebook):
+        notebook.cells[0].source = "# 00 Other title"
+
+    assert book.rewrite(chapter, change)
+    notebook = book.read_notebook(chapter.path)
+    twin = book.read_twin(chapter.twin)
+    assert notebook.cells[1].source == "More text with $x$."
+    assert twin.cells[1].source == "Newer text."
+    for cells in (notebook.cells, twin.cells):
+        assert cells[0].source == "# 00 Other title"
+    assert not book.rewrite(chapter, change)

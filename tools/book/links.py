@@ -78,19 +78,17 @@ def anchors(path):
     text = text_of(path)
     found = set(_ID.findall(text))
     for heading in _HEADING.findall(_FENCES.sub("", text)):
-        words = _plain(heading)
-        if path.suffix == ".ipynb":
-            found.add(words.replace(" ", "-"))
-        else:
-            kept = re.sub(r"[^\w\- ]", "", words.lower())
-            found.add(kept.replace(" ", "-"))
+        anchor = heading_anchor(heading)
+        if path.suffix != ".ipynb":
+            anchor = re.sub(r"[^\w-]", "", anchor.lower())
+        found.add(anchor)
     return frozenset(found)
 
 
-def _plain(heading):
-    """Returns the words of a heading without the marks of markdown."""
-    heading = re.sub(r"!?\[([^\[\]]*)\]\([^)]*\)", r"\1", heading)
-    return re.sub(r"[`*]", "", heading).strip()
+def heading_anchor(heading):
+    """Returns the id that JupyterLab gives to a heading in markdown."""
+    words = re.sub(r"!?\[([^\[\]]*)\]\([^)]*\)", r"\1", heading)
+    return re.sub(r"[`*]", "", words).strip().replace(" ", "-")
 
 
 def dead(path):
