@@ -1,4 +1,4 @@
-"""Seeds, the real data, one test per chapter, and a count of the skips."""
+"""Seeds, the real data, one test per chapter, and what a run counted."""
 
 import os
 import random
@@ -65,12 +65,32 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Prints how many tests were skipped, and why."""
+    """Prints what tests counted, how many were skipped, and why."""
+    for line in _counted(terminalreporter.stats):
+        terminalreporter.write_line(line)
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(_reason(report) for report in skipped)
     terminalreporter.write_sep("=", f"skips: {len(skipped)}")
     for reason, count in sorted(reasons.items()):
         terminalreporter.write_line(f"{count} x {reason}")
+
+
+def _counted(stats):
+    """Returns what tests told with `record_property`, and the sums.
+
+    A test records `"counts"` with a subject, a name and numbers by name.
+    """
+    reports = [*stats.get("passed", []), *stats.get("failed", [])]
+    properties = [pair for report in reports for pair in report.user_properties]
+    lines, sums = [], {}
+    for subject, name, numbers in (v for k, v in properties if k == "counts"):
+        lines.append(f"{subject}, {name}: {_listed(numbers)}")
+        sums.setdefault(subject, Counter()).update(numbers)
+    return lines + [f"{s}, in all: {_listed(n)}" for s, n in sums.items()]
+
+
+def _listed(numbers):
+    return ", ".join(f"{number} {name}" for name, number in numbers.items())
 
 
 def _reason(report):
