@@ -1,0 +1,182 @@
+"""`practice.check` says in words what a reader's function gets wrong."""
+
+import numpy as np
+import pytest
+
+from bertbook.book import practice
+from bertbook.runtime import ops
+
+ROW = [0.25, 0.5, 0.25]
+TABLE = np.arange(6.0).reshape(2, 3)
+
+
+def said(capsys, function, *cases):
+    """Returns the one line that `check` prints."""
+    practice.check(function, *cases)
+    (line,) = capsys.readouterr().out.splitlines()
+    return line
+
+
+def test_not_written(capsys):
+    def double(x):
+        """Doubles."""
+        ...
+
+    assert said(capsys, double, ((1,), 2)) == "double: not written yet"
+
+
+def test_right(capsys):
+    def double(x):
+        return 2 * x
+
+    line = said(capsys, double, ((1,), 2), ((0.5,), 1.0))
+    assert line == "double: right, 2 of 2 checks"
+
+
+def test_the_first_wrong_case_is_told(capsys):
+    def double(x):
+        return x * x
+
+    line = said(capsys, double, ((2,), 4), ((3,), 6), ((1,), 2))
+    assert line == "double(3): expected 6, received 9"
+
+
+def test_arguments_are_told_in_short(capsys):
+    def add(*things):
+        return 0
+
+    line = said(capsys, add, ((TABLE, "a" * 99, None), 1))
+    assert line.startswith("add(array of (2, 3), 'aaa")
+    assert line.endswith("aa..., None): expected 1, received 0")
+    assert len(line) < 120
+
+
+def test_a_function_that_returns_nothing_can_be_right(capsys):
+    line = said(capsys, lambda x: None, ((1,), None))
+    assert line == "<lambda>: right, 1 of 1 checks"
+
+
+def test_an_object_that_can_be_called_is_checked(capsys):
+    class Doubler:
+        def __call__(self, x):
+            return 2 * x
+
+    assert said(capsys, Doubler(), ((1,), 2)).startswith("Doubler: right")
+
+
+def test_no_case_proves_nothing():
+    with pytest.raises(ValueError, match="`cases`"):
+        practice.check(abs)
+
+
+@pytest.mark.parametrize(
+    ("received", "expected"),
+    [
+        (3, 3),
+        (3.0, 3),
+        (0.999999, 1),
+        (True, True),
+        (np.bool_(True), True),
+        (np.array(False), False),
+        (np.float32(0.1), 0.1),
+        (ROW, np.array(ROW)),
+        (tuple(ROW), ROW),
+        (np.array(ROW, "float32"), ROW),
+        (TABLE + 1e-6, TABLE),
+        (TABLE.tolist(), TABLE),
+        (list(TABLE), TABLE),
+        (1e6 + 1, 1e6),  # 1e-5 of what is right
+        ([], []),
+        ("a", "a"),
+        (["a", "b"], ["a", "b"]),
+        (("a", "b"), ["a", "b"]),
+        (np.array(["a", "b"]), ["a", "b"]),
+        ([("a", 0.1 + 0.2)], [["a", 0.3]]),
+        ((TABLE, ROW), (TABLE, np.array(ROW))),
+        ([[1, 2], [3]], [[1, 2], [3]]),
+        ({"a": 1}, {"a": 1}),
+        ({1, 2}, {2, 1}),
+        (None, None),
+        ([np.nan, 1.0], [np.nan, 1.0]),
+        ([-np.inf, 1.0], [-np.inf, 1.0]),
+    ],
+)
+def test_a_right_value_has_no_difference(received, expected):
+    assert practice.difference(received, expected) == ""
+
+
+SHAPE = "expected the shape {}, received {}"
+
+
+@pytest.mark.parametrize(
+    ("received", "expected", "words"),
+    [
+        (2, 3, "expected 3, received 2"),
+        (2.5, 3, "expected 3, received 2.5"),
+        (109_482_241, 109_482_240, "expected 109482240, received 109482241"),
+        (False, True, "expected True, received False"),
+        (np.array([True, True]), True, "expected True, received array of (2,)"),
+        (
+            TABLE + 0.5,
+            TABLE,
+            "the shape is right; the largest difference is 0.5",
+        ),
+        (
+            [1, 2, 4],
+            [1, 2, 3],
+            "the shape is right; the largest difference is 1",
+        ),
+        (TABLE.T, TABLE, SHAPE.format((2, 3), (3, 2))),
+        ([3.0], 3.0, SHAPE.format((), (1,))),
+        (3.0, [3.0], SHAPE.format((1,), ())),
+        ([], [1.0], SHAPE.format((1,), (0,))),
+        ([np.nan, 0.5, 0.5], ROW, "a value is not a finite number"),
+        (np.full((2, 3), np.nan), TABLE, "a value is not a finite number"),
+        (np.inf, 3.0, "a value is not a finite number"),
+        ([0.0, 1.0], [-np.inf, 1.0], "expected -inf, received 0"),
+        ("3", 3, "expected numbers, received '3'"),
+        ("abc", ROW, "expected numbers, received 'abc'"),
+        ([[1, 2], [3]], TABLE, "expected numbers, received [[1, 2], [3]]"),
+        ({}, 3, "expected numbers, received {}"),
+        (iter([1]), [1], "expected numbers, received <list_iterator"),
+        ("a", "b", "expected 'b', received 'a'"),
+        (3, "b", "expected 'b', received 3"),
+        (TABLE, "b", "expected 'b', received array of (2, 3)"),
+        (["a"], ["a", "b"], "expected ['a', 'b'], received ['a']"),
+        (["a", "c"], ["a", "b"], "expected ['a', 'b'], received ['a', 'c']"),
+        ("ab", ["a", "b"], "expected ['a', 'b'], received 'ab'"),
+        (5, ["a", "b"], "expected ['a', 'b'], received 5"),
+        (["a"] * 40, ["a"] * 39 + ["b"], "item 39: expected 'b', received 'a'"),
+        (
+            (TABLE, TABLE),
+            (TABLE, np.zeros(70)),
+            "item 1: " + SHAPE.format((70,), (2, 3)),
+        ),
+        ({"a": 2}, {"a": 1}, "expected {'a': 1}, received {'a': 2}"),
+        (3, None, "expected None, received 3"),
+    ],
+)
+def test_each_difference_is_told(received, expected, words):
+    assert practice.difference(received, expected).startswith(words)
+
+
+def test_tensors_are_compared():
+    tensor = ops.convert_to_tensor(TABLE, "float32")
+    assert practice.difference(tensor, TABLE) == ""
+    assert practice.difference(TABLE, tensor) == ""
+    assert practice.difference((tensor, tensor[0]), (TABLE, TABLE[0])) == ""
+    assert practice.difference([tensor[0], tensor[1]], TABLE) == ""
+    assert practice.difference(ops.sum(tensor), 15) == ""
+    assert practice.difference(ops.all(tensor >= 0), True) == ""
+    assert practice.difference(ops.cast(tensor, "bfloat16"), TABLE) == ""
+    assert practice.difference(ops.transpose(tensor), TABLE) == (
+        SHAPE.format((2, 3), (3, 2))
+    )
+    assert practice.difference(tensor, "b") == (
+        "expected 'b', received array of (2, 3)"
+    )
+
+
+def test_what_cannot_be_compared_is_an_error():
+    with pytest.raises(TypeError, match="`expected` must be"):
+        practice.difference(3, object())
