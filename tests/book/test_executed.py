@@ -36,6 +36,7 @@ def faults(notebook):
 
 def faults_of_cell(cell):
     found = [f"timing in {key}" for key in TIMINGS & set(cell.metadata)]
+    found += faults_of_folding(cell)
     for output in cell.outputs:
         found += faults_of_output(output)
     lines = len(cell.source.split("\n"))
@@ -44,6 +45,19 @@ def faults_of_cell(cell):
     if MACHINE.search(cell.source):
         found.append(f"a path or address, {MACHINE.search(cell.source)[0]!r}")
     return found + faults_of_tags(cell)
+
+
+def faults_of_folding(cell):
+    """A cell is folded in JupyterLab and in Colab where its tag says so."""
+    folded = "hide-input" in cell.metadata.get("tags", [])
+    jupyter = cell.metadata.get("jupyter", {})
+    if jupyter.get("source_hidden", False) is not folded:
+        return ["`source_hidden` goes with the tag hide-input"]
+    if (cell.metadata.get("cellView") == "form") is not folded:
+        return ["`cellView` goes with the tag hide-input"]
+    if jupyter.get("outputs_hidden"):
+        return ["its outputs are hidden"]
+    return []
 
 
 def faults_of_output(output):
@@ -161,6 +175,27 @@ def expected_error(notebook):
     notebook.cells[1].metadata["tags"] = ["raises-exception"]
 
 
+def folded_without_tag(notebook):
+    notebook.cells[1].metadata["jupyter"] = {"source_hidden": True}
+
+
+def form_without_tag(notebook):
+    notebook.cells[1].metadata["cellView"] = "form"
+
+
+def tag_without_fold(notebook):
+    notebook.cells[1].metadata["tags"] = ["hide-input"]
+
+
+def tag_without_form(notebook):
+    tag_without_fold(notebook)
+    folded_without_tag(notebook)
+
+
+def hidden_output(notebook):
+    notebook.cells[1].metadata["jupyter"] = {"outputs_hidden": True}
+
+
 def test_a_clean_notebook_has_no_fault():
     assert faults(example()) == []
 
@@ -183,6 +218,11 @@ def test_a_clean_notebook_has_no_fault():
         skipped_without_reason,
         marker_comment,
         expected_error,
+        folded_without_tag,
+        form_without_tag,
+        tag_without_fold,
+        tag_without_form,
+        hidden_output,
     ],
 )
 def test_each_fault_is_seen(plant):
@@ -202,3 +242,20 @@ def test_a_quote_may_be_long():
     lines = [f"{book.FIRST_LINE_OF_A_QUOTE}bertbook.x.y", *["x = 1"] * 20]
     cell = nbformat.v4.new_code_cell("\n".join(lines))
     assert faults_of_cell(cell) == []
+
+
+def test_writing_folds_what_is_tagged_and_nothing_else(tmp_path):
+    notebook = example()
+    folded_without_tag(notebook)
+    notebook.cells[0].metadata |= {"tags": ["hide-input"], "collapsed": True}
+    book.write_notebook(notebook, tmp_path / "00_x.ipynb")
+    one, other = book.read_notebook(tmp_path / "00_x.ipynb").cells
+    assert one.metadata == {
+        "tags": ["hide-input"],
+        "jupyter": {"source_hidden": True},
+        "cellView": "form",
+    }
+    assert other.metadata == {}
+    assert faults_of_folding(one) == faults_of_folding(other) == []
+    assert ":tags: [hide-input]" in book.twin_text(notebook)
+    assert "source_hidden" not in book.twin_text(notebook)

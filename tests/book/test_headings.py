@@ -101,3 +101,117 @@ def test_back_matter_needs_no_experiment():
 
 def test_cost_is_in_seconds_and_gb():
     assert headings.cost(CHAPTER) == (120.0, 1.5)
+
+
+# What a chapter in the new form may not have too much of.
+
+FORM = CHAPTER.replace(
+    "**You will", "**Before this chapter.** 12_vectors\n\n**You will"
+).replace("under 2", "20 minutes to read, under 2")
+PNG = {"image/png": "abc"}
+
+
+def code(source, *data, tags=()):
+    """Returns a code cell that shows something of each kind in `data`."""
+    new = book.nbformat.v4
+    cell = new.new_code_cell(source, metadata={"tags": list(tags)})
+    cell.outputs = [new.new_output("display_data", kinds) for kinds in data]
+    return cell
+
+
+def faults_of_form(text, *cells):
+    opening = book.nbformat.v4.new_markdown_cell(text)
+    notebook = book.nbformat.v4.new_notebook(cells=[opening, *cells])
+    return headings.faults_of_form(notebook)
+
+
+def test_a_chapter_in_the_new_form_has_no_fault():
+    shown = [
+        code(f"{number} + 1", {"text/plain": f"{number + 1}"})
+        for number in range(headings.MOST_CODE_CELLS)
+    ]
+    text = FORM + headings.CUT + " word" * (headings.MOST_WORDS - 200)
+    assert faults_of_form(text, *shown) == []
+    assert faults(FORM) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "fault"),
+    [
+        (FORM.replace("Before this", "Before the"), [], "no line `**Before"),
+        (FORM.replace("20 minutes to read, ", ""), [], "the line on time"),
+        (FORM.replace("**Time:**", "Time:"), [], "the line on time"),
+        (FORM + " word" * headings.MOST_WORDS, [], "words, more than"),
+        (
+            FORM,
+            [code(f"import a{i}") for i in range(46)],
+            "46 code cells, more than 45",
+        ),
+        (FORM + headings.CUT * 2, [], "more than one box"),
+        (FORM + "What the sources simplify", [], "what sources simplify"),
+        (FORM, [code("a = f()")], "code cell 1 shows nothing: a = f()"),
+        (FORM, [code("draw()", PNG)], "a picture without a caption"),
+    ],
+)
+def test_each_fault_of_form_is_seen(text, cells, fault):
+    found = faults_of_form(text, *cells)
+    assert len(found) == 1
+    assert fault in found[0]
+
+
+def test_the_form_is_that_of_chapters_not_in_the_former_one(monkeypatch):
+    old = FORM.replace("**Before this chapter.**", "")
+    monkeypatch.setattr(book, "FORMER", frozenset({"20_attention"}))
+    assert faults(old) == []
+    monkeypatch.setattr(book, "FORMER", frozenset())
+    assert len(faults(old)) == 1
+
+
+def test_former_chapters_exist():
+    names = {chapter.name for chapter in book.chapters()}
+    assert names >= book.FORMER, "take it out of tools/book/book.py"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "# a comment",
+        "import math\nfrom a import b",
+        "def f(x):\n    return g(x)",
+        "async def f(x):\n    return g(x)",
+        "@dataclass\nclass A:\n    x: int = f()",
+        "TEXT = 'a'\nSIZES = [1, -2, (3, 'b')]\nTABLE = {'a': 1}",
+        "size: int = 3\nname: str",
+        "first = rows[0]",
+        "np.set_printoptions(precision=3)",
+        "keras.config.set_printoptions(1)",
+        '"""A text."""',
+    ],
+)
+def test_a_definition_may_show_nothing(source):
+    assert not headings.is_silent(code(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a = f()",
+        "a = 1 + b",
+        "a = [f for f in b]",
+        "a = {f for f in b}",
+        "a = (f for f in b)",
+        "size: int = f()",
+        "a += 1",
+        "assert a == b",
+        "for a in b:\n    pass",
+        "model.fit(x, verbose=0)",
+        "import math\nmath.sqrt(2)",
+        "with a:\n    import b",
+        "%matplotlib inline\na = f()",
+    ],
+)
+def test_work_without_an_output_is_silent(source):
+    assert headings.is_silent(code(source))
+    assert not headings.is_silent(code(source, {"text/plain": "1"}))
+    assert not headings.is_silent(code(source, tags=["nbval-skip"]))
