@@ -1,6 +1,7 @@
 """The interactive views: their numbers, their forms, what they refuse."""
 
 import base64
+import html
 import io
 import json
 import re
@@ -170,7 +171,10 @@ def test_the_bundle_has_three_forms(make):
     assert set(data) == {"text/html", "image/png", "text/plain"}
     assert data["image/png"].startswith(b"\x89PNG")
     assert data["text/plain"] == repr(make())
-    assert metadata["image/png"]["alt"] == make().picture.alt
+    picture = make().picture
+    assert metadata["image/png"] == picture.metadata
+    alt, width = html.escape(picture.alt), picture.metadata["width"]
+    assert f'<img alt="{alt}" width="{width}" src=' in data["text/html"]
 
 
 def test_repr_counts_layers_heads_and_tokens():
