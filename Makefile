@@ -63,7 +63,9 @@ STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
 	tests/test_environment.py tests/test_mutants.py tests/book/test_data.py \
 	tests/book/test_pairs.py tests/book/test_quotes.py \
 	tests/book/test_executed.py tests/book/test_badges.py \
-	tests/book/test_headings.py
+	tests/book/test_headings.py tests/book/test_navigation.py \
+	tests/book/test_captions.py tests/book/test_glossary.py \
+	tests/book/test_exercises.py tests/book/test_stubs.py
 
 # The longest chapters first, so that no core waits for the last one.
 CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb) \
@@ -81,7 +83,7 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/batches \
 PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-all test-jax test-jax-models test-peers test-slow
-.PHONY: check notebooks quotes
+.PHONY: check notebooks exercises links quotes
 .PHONY: badges checksums mutants bench python
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 
@@ -128,10 +130,16 @@ check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff check .
 	$(BOOK_ENV)/bin/python -m ruff format --check .
 	$(BOOK_ENV)/bin/python -m mypy
-	$(BOOK_ENV)/bin/python -m pytest -q $(STATIC_TESTS)
+	$(BOOK_ENV)/bin/python -m pytest -q $(STATIC_TESTS) -m 'not slow'
 
 notebooks: $(DEV_STAMP) ## run every chapter from a clean kernel and keep outputs
 	$(BOOK_ENV)/bin/python tools/book/build_notebooks.py
+
+exercises: $(DEV_STAMP) ## write the notebooks of exercises and solutions
+	$(BOOK_ENV)/bin/python tools/book/exercises.py
+
+links: $(DEV_STAMP) ## rewrite links, captions and terms; list dead links
+	$(BOOK_ENV)/bin/python tools/book/links.py
 
 quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
 	$(BOOK_ENV)/bin/python tools/book/quotes.py

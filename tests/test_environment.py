@@ -28,6 +28,8 @@ TARGETS = [
     "test-slow",
     "check",
     "notebooks",
+    "exercises",
+    "links",
     "quotes",
     "badges",
     "checksums",
