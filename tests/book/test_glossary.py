@@ -115,6 +115,10 @@ def test_every_anchor_exists():
     ("text", "expected"),
     [
         ("A **head** is one.", f"A {LINK} is one."),
+        (
+            "There are **heads**.",
+            "There are [**heads**](92_glossary.ipynb#head).",
+        ),
         ("A **Head** is.", "A [**Head**](92_glossary.ipynb#head) is."),
         (
             "An **attention head** is.",
@@ -140,7 +144,7 @@ def test_a_bold_term_is_linked(monkeypatch, text, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        "A head, a *head*, a **header**, **heads**, a **large head**.",
+        "A head, a *head*, a **header**, a **large head**.",
         "## The **head**",
         "`f(**head**)`",
         "[**head**](elsewhere.ipynb)",
@@ -157,12 +161,15 @@ def test_the_first_of_several_cells_is_linked(monkeypatch):
 
 
 def test_the_hops_of_an_opening_are_no_definition(monkeypatch):
-    line = "**Where you are.** text → examples → **model** → loss"
+    hops = "**Where you are.** text → examples → **model** → loss"
     model = glossary.Term("model", "What learns.", "20_attention")
     monkeypatch.setattr(glossary, "terms", lambda name=None: [model])
-    notebook = notebook_of(line, "A **model** learns.")
+    opening = f"# 20 A\n\n{hops}\n\nA **model** learns, a **model** knows."
+    notebook = notebook_of(opening)
     glossary.refresh(notebook, "20_attention")
-    assert notebook.cells[0].source == line
+    assert notebook.cells[0].source == opening.replace(
+        "A **model**", "A [**model**](92_glossary.ipynb#model)"
+    )
     assert glossary.is_linked(notebook, model)
 
 

@@ -1,5 +1,7 @@
 """`practice.check` says in words what a reader's function gets wrong."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -95,6 +97,7 @@ def test_no_case_proves_nothing():
         ((TABLE, ROW), (TABLE, np.array(ROW))),
         ([[1, 2], [3]], [[1, 2], [3]]),
         ({"a": 1}, {"a": 1}),
+        ((Counter("aab"), {}), ({"a": 2, "b": 1}, {})),
         ({1, 2}, {2, 1}),
         (None, None),
         ([np.nan, 1.0], [np.nan, 1.0]),
@@ -153,6 +156,7 @@ SHAPE = "expected the shape {}, received {}"
             "item 1: " + SHAPE.format((70,), (2, 3)),
         ),
         ({"a": 2}, {"a": 1}, "expected {'a': 1}, received {'a': 2}"),
+        (({"a": 2},), ({"a": 2}, {}), "expected ({'a': 2}, {}), received"),
         (3, None, "expected None, received 3"),
     ],
 )

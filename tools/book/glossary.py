@@ -19,6 +19,7 @@ import navigation
 
 FOLDER = book.ROOT / "tools" / "book" / "glossary"
 NAME = "92_glossary"
+HOPS = "**Where you are.**"  # starts the line of the five hops
 _START = "<!-- the terms: written by the build -->"
 
 
@@ -64,25 +65,27 @@ def refresh(notebook, name):
 
 
 def _link_first(notebook, term):
-    """Links the first bold one in the prose below the opening."""
+    """Links the first bold one in prose; the five hops are bold as well."""
     if is_linked(notebook, term):
         return
     bold = re.compile(rf"\*\*{_words(term)}\*\*")
-    for cell in notebook.cells[1:]:
-        if cell.cell_type != "markdown":
-            continue
+    cells = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    for cell in cells:
         text = cell.source
         for start, end in navigation.prose(text):
-            if found := bold.search(text, start, end):
+            for found in bold.finditer(text, start, end):
+                line = text[text.rfind("\n", 0, found.start()) + 1 :]
+                if line.startswith(HOPS):
+                    continue
                 link = f"[{found[0]}]({NAME}.ipynb#{term.anchor})"
                 cell.source = text[: found.start()] + link + text[found.end() :]
                 return
 
 
 def _words(term):
-    """Returns a pattern of the names of a term; a line may end in them."""
+    """Returns a pattern of the names of a term, and of more than one of it."""
     names = (re.escape(name) for name in (term.word, *term.also))
-    return f"(?i:{'|'.join(names)})".replace(r"\ ", r"\s+")
+    return f"(?i:(?:{'|'.join(names)})s?)".replace(r"\ ", r"\s+")
 
 
 def is_linked(notebook, term):
