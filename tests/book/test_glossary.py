@@ -10,8 +10,8 @@ import glossary
 import links
 import navigation
 
-BOLD_LINK = re.compile(
-    r"\[\*\*([^*]+)\*\*\]\(92_glossary\.ipynb#([^\n]*?)\)(?!\))"
+DEFINED = re.compile(
+    r"\[\*\*[^*]+\*\*\]\(92_glossary\.ipynb#((?:[^()\s]|\([^()]*\))*)\)"
 )
 TERM = glossary.Term(
     "head", "One of several.", "20_attention", ("attention head",)
@@ -83,8 +83,12 @@ def test_the_chapter_defines_its_terms(chapter, notebook):
 def test_the_chapter_defines_no_term_of_another(chapter, notebook):
     own = {term.anchor for term in glossary.terms(chapter.name)}
     text = "\n\n".join(c.source for c in notebook.cells)
-    found = {anchor for _, anchor in BOLD_LINK.findall(text)}
-    assert found - own == set()
+    assert set(DEFINED.findall(text)) - own == set()
+
+
+def test_a_definition_in_brackets_is_found():
+    text = "([**a (b)**](92_glossary.ipynb#a-(b))) [d](92_glossary.ipynb#d)"
+    assert DEFINED.findall(text) == ["a-(b)"]
 
 
 def test_terms_of_the_chapter_are_current(chapter, notebook):
