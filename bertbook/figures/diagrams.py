@@ -15,6 +15,7 @@ from bertbook.figures.maps import (
     five_hops,
     stacks,
     transformer_cut,
+    whole_bert,
 )
 from bertbook.figures.style import (
     COLORS,
@@ -30,7 +31,7 @@ from bertbook.figures.style import (
 __all__ = [
     "HIGHLIGHTS", "HOPS", "attention_steps", "encoder_block", "encoder_map",
     "feed_forward", "five_hops", "input_sum", "multi_head", "shape_flow",
-    "stacks", "transformer_cut", "value_mixing",
+    "stacks", "transformer_cut", "value_mixing", "whole_bert",
 ]  # fmt: skip
 
 

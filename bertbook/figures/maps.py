@@ -8,6 +8,7 @@ others BERT's encoder.
 
 from bertbook.figures.canvas import FAINT, Sheet, one_of
 from bertbook.figures.style import (
+    COLORS,
     INK,
     PAPER,
     WIDTH,
@@ -21,7 +22,7 @@ HOPS = {
     "Tokenizer.encode": "text to ids",
     "examples": "ids to tasks",
     "batch": "arrays (B, S)",
-    "model": "vectors, logits",
+    "model": "vectors, scores",
     "loss": "one number",
 }
 # What `encoder_map` can point at: below which x, up to which y.
@@ -74,15 +75,26 @@ def five_hops(here):
         x, look = 0.72 + 1.39 * i, {"color": "muted"}
         if name in here:
             look = {"color": "token", "strength": 1.0, "ink": PAPER}
-            sheet.label(x, 1.1, "you are here", size=8, weight="bold")
-            sheet.arrow((x, 1.01), (x, 0.83))
         sheet.box(x, 0.62, 1.14, 0.42, name, **look)
         sheet.label(x, 0.24, description, size=8)
         if i:
             sheet.arrow((x - 0.82, 0.62), (x - 0.57, 0.62))
+    _you_are_here(
+        sheet, [0.72 + 1.39 * i for i, name in enumerate(HOPS) if name in here]
+    )
     said = " and ".join(here) or "none of them"
     text = f"The five hops from text to loss: {', '.join(HOPS)}."
     return Picture(sheet.figure, f"{text} You are here: {said}.")
+
+
+def _you_are_here(sheet, places):
+    """Writes one label above all lit boxes, with an arrow to each."""
+    if not places:
+        return
+    middle = (places[0] + places[-1]) / 2
+    sheet.label(middle, 1.15, "you are here", size=8, weight="bold")
+    for x in places:
+        sheet.arrow((middle, 1.07), (middle, 1.0), (x, 1.0), (x, 0.83))
 
 
 @styled
@@ -287,3 +299,124 @@ def transformer_cut(alt=None):
         f"{', '.join(t for t, _ in encoder)}. Decoder: {', '.join(decoder)}."
     )
     return Picture(sheet.figure, alt or text)
+
+
+@styled
+def whole_bert(config, tokens, guesses, alt=None):
+    """Draws a BERT on one page, from a text with a hidden token to a guess.
+
+    The lines of block 0 show who may look at whom: everyone at everyone.
+
+    Args:
+        config: A `BertConfig`.
+        tokens: Up to 11 texts, "[CLS]" first and one of them "[MASK]".
+        guesses: Pairs of a word and its probability, the best first.
+        alt: Alternative text; made from the arguments where it is None.
+
+    Returns:
+        A `Picture`.
+    """
+    check_config(config)
+    if not tokens or tokens[0] != "[CLS]" or "[MASK]" not in tokens[1:]:
+        raise ValueError(
+            "`tokens` must begin with '[CLS]' and hold '[MASK]'. "
+            f"Received: {list(tokens)}."
+        )
+    if not guesses:
+        raise ValueError("`guesses` must hold a pair. Received: none.")
+    sheet, pitch = Sheet(5.7, 0.1), 5.15 / len(tokens)
+    columns = [1.52 + pitch * (i + 0.5) for i in range(len(tokens))]
+    hidden, last = list(tokens).index("[MASK]"), config.num_hidden_layers - 1
+    _text_and_embeddings(sheet, columns, tokens, pitch * 0.88)
+    _first_block(sheet, columns, hidden, config.num_attention_heads)
+    _more_blocks(sheet, last)
+    _two_answers(sheet, columns, hidden, pitch * 0.88, guesses[:3])
+    said = ", ".join(f"{word} {chance:.2f}" for word, chance in guesses)
+    text = (
+        f"A BERT with {last + 1} blocks. On top the tokens {' '.join(tokens)}; "
+        "each becomes the sum of a token, a segment and a position vector. "
+        f"In a block, attention with {config.num_attention_heads} heads lets "
+        "every token look at every token, and a feed-forward network works on "
+        "each token alone. Of the vectors that come out, that of [CLS] stands "
+        f"for the whole text, and that of [MASK] gives the guesses {said}."
+    )
+    return Picture(sheet.figure, alt or text)
+
+
+def _text_and_embeddings(sheet, columns, tokens, wide):
+    """Draws the tokens, and below each the sum of its three vectors."""
+    _left(sheet, 5.46, "tokens")
+    _left(sheet, 5.0, "embeddings")
+    _left(sheet, 4.82, "token, segment,\nposition", below=True)
+    for x, token in zip(columns, tokens, strict=True):
+        special = token.startswith("[") and token.endswith("]")
+        color = "query" if token == "[MASK]" else "token"
+        strength = 0.5 if special else 0.15
+        sheet.box(x, 5.46, wide, 0.3, token, color, strength, size=8)
+        sheet.arrow((x, 5.31), (x, 5.08))
+        sheet.box(x, 4.9, wide, 0.36, "", "sum", 0.1)
+        for i, part in enumerate(("token", "segment", "position")):
+            y = 5.0 - 0.1 * i
+            sheet.box(x, y, wide * 0.7, 0.05, "", part, 1.0, edge=0)
+        sheet.arrow((x, 4.72), (x, 4.14))
+
+
+def _first_block(sheet, columns, hidden, num_heads):
+    """Draws the block whose inside is seen, the lines to [MASK] the boldest."""
+    sheet.box(4.13, 3.59, 5.62, 1.74, "", "block", 0.06)
+    _left(sheet, 4.3, "block 0")
+    for card in range(min(num_heads, 4) - 1, -1, -1):  # a card for each head
+        place = 4.06 + 0.04 * card, 3.72 + 0.04 * card
+        sheet.box(*place, 5.26, 0.84, "", "attention", 0.08)
+    heads = f"attention,\n{num_heads} head{'' if num_heads == 1 else 's'}"
+    _left(sheet, 3.9, heads, below=True)
+    line = {"color": COLORS["attention"], "zorder": 4}
+    for x in columns:
+        for i, end in enumerate(columns):
+            look = {"lw": 1.3} if i == hidden else {"lw": 0.5, "alpha": 0.25}
+            sheet.axes.plot((x, end), (4.06, 3.38), **line, **look)
+        sheet.arrow((x, 3.3), (x, 3.1))
+        sheet.box(x, 2.96, 0.3, 0.28, "", "feed_forward", 0.5)
+        sheet.arrow((x, 2.82), (x, 2.5))
+    _left(sheet, 3.03, "feed-forward", below=True)
+
+
+def _more_blocks(sheet, last):
+    """Draws the blocks from 1 on as bars, of many only three."""
+    if not last:
+        return
+    _left(sheet, 2.3, "block 1" if last == 1 else f"blocks 1 to {last}")
+    for bar in range(min(last, 3)):
+        sheet.box(4.13, 2.43 - 0.15 * bar, 5.62, 0.12, "", "block", 0.2)
+
+
+def _two_answers(sheet, columns, hidden, wide, guesses):
+    """Draws the vectors that come out, and what two of them are good for."""
+    _left(sheet, 1.72, "vectors in\ncontext")
+    for i, x in enumerate(columns):
+        strength = 0.6 if i in (0, hidden) else 0.12
+        sheet.arrow((x, 2.06), (x, 1.85))
+        sheet.box(x, 1.72, wide, 0.26, "", "output", strength)
+    first, x = columns[0], columns[hidden]
+    sheet.arrow((first, 1.59), (first, 1.2))
+    sheet.label(first, 1.1, "[CLS]: about the whole text", size=8)
+    for y, text in (
+        (0.82, "which class is it?"),
+        (0.5, "does text B follow text A?"),
+    ):
+        sheet.box(first, y, 1.6, 0.24, text, "output", 0.12, size=8)
+    aside = min(max(x, 4.0), 5.7)  # room for the words on both sides
+    sheet.arrow((x, 1.59), (x, 1.42), (aside, 1.42), (aside, 1.2))
+    x = aside
+    sheet.label(x, 1.1, "[MASK]: which word is hidden?", size=8)
+    for i, (word, chance) in enumerate(guesses):
+        y, long = 0.84 - 0.24 * i, max(0.9 * chance, 0.02)
+        sheet.label(x - 0.08, y, word, ha="right", room=0.9, size=8)
+        sheet.box(x + long / 2, y, long, 0.15, "", "output", 0.85, edge=0)
+        sheet.note(x + long, y, f"{chance:.2f}", size=8)
+
+
+def _left(sheet, y, text, below=False):
+    """Writes what a line of the page is, or in small what it holds."""
+    look = {"va": "top", "size": 7.5} if below else {"weight": "bold"}
+    sheet.label(0.1, y, text, ha="left", **look)

@@ -20,6 +20,8 @@ STEPS = [
     ("embeddings", "(2, 16, 128)", "sum"),
     ("pooler:\nfirst token", "(2, 128)", "output"),
 ]
+HIDDEN = ["[CLS]", "the", "united", "[MASK]", "of", "america", "[SEP]"]
+GUESSES = [("states", 0.75), ("kingdom", 0.125), ("nations", 0.0625)]
 DRAWN = {
     "one hop": lambda: diagrams.five_hops("batch"),
     "two hops": lambda: diagrams.five_hops(("examples", "loss")),
@@ -42,6 +44,15 @@ DRAWN = {
     "block": lambda: diagrams.encoder_block(BASE),
     "stacks": lambda: diagrams.stacks({"base": BASE, "large": LARGE}),
     "cut": lambda: diagrams.transformer_cut(),
+    "whole BERT": lambda: diagrams.whole_bert(BASE, HIDDEN, GUESSES),
+    "early mask": lambda: diagrams.whole_bert(
+        LARGE, ["[CLS]", "[MASK]", "##ing", "!", "[SEP]"], GUESSES
+    ),
+    "one block": lambda: diagrams.whole_bert(
+        BertConfig(num_hidden_layers=1, num_attention_heads=1),
+        ["[CLS]", *"abcdefg", "[MASK]", "[SEP]"],
+        [("internationally", 1.0)],
+    ),
 }
 cases = pytest.mark.parametrize("name", DRAWN)
 
@@ -60,6 +71,16 @@ def texts(picture):
         for text in axes.texts
         if text.get_text()
     ]
+
+
+def arrow_heads(picture):
+    """Returns how many arrows a diagram draws."""
+    (axes,) = picture.figure.axes
+    return sum(
+        text.arrow_patch is not None
+        for text in axes.texts
+        if hasattr(text, "arrow_patch")
+    )
 
 
 def words(picture):
@@ -118,6 +139,7 @@ def test_alt_can_be_given():
         diagrams.encoder_block(BASE, alt="Mine."),
         diagrams.stacks({"base": BASE}, alt="Mine."),
         diagrams.transformer_cut(alt="Mine."),
+        diagrams.whole_bert(BASE, HIDDEN, GUESSES, alt="Mine."),
     ):
         assert repr(picture) == "Mine."
 
@@ -125,7 +147,9 @@ def test_alt_can_be_given():
 def test_five_hops_say_where_you_are():
     picture = diagrams.five_hops(("Tokenizer.encode", "examples"))
     assert picture.alt.endswith("here: Tokenizer.encode and examples.")
-    assert words(picture).count("you are here") == 2
+    assert words(picture).count("you are here") == 1
+    one = diagrams.five_hops("loss")
+    assert arrow_heads(picture) == arrow_heads(one) + 1
 
 
 def test_the_seven_highlights_differ():
@@ -224,6 +248,33 @@ def test_stacks_draw_every_block():
         assert f"{count_parameters(config):,}" in picture.alt
 
 
+def test_whole_bert_reads_its_config_and_its_words():
+    picture = diagrams.whole_bert(LARGE, HIDDEN, GUESSES)
+    said = [text for text, _ in texts(picture)]
+    assert [text for text in said if text in HIDDEN] == HIDDEN
+    assert "blocks 1 to 23" in said
+    assert "attention,\n16 heads" in said
+    for word, chance in GUESSES:
+        assert word in said
+        assert f"{chance:.2f}" in said
+        assert f"{word} {chance:.2f}" in picture.alt
+    assert "24 blocks" in picture.alt
+
+
+def test_whole_bert_draws_guesses_to_scale():
+    axes = diagrams.whole_bert(BASE, HIDDEN, GUESSES).figure.axes[0]
+    widths = [p.get_width() for p in axes.patches][-3:]
+    np.testing.assert_allclose(np.divide(widths, widths[0]), [1, 1 / 6, 1 / 12])
+
+
+def test_whole_bert_points_every_token_at_every_token():
+    axes = diagrams.whole_bert(BASE, HIDDEN, GUESSES).figure.axes[0]
+    ends = {(line.get_xdata()[0], line.get_xdata()[1]): line.get_linewidth()
+            for line in axes.lines if line.get_zorder() == 4}  # fmt: skip
+    assert len(ends) == len(HIDDEN) ** 2
+    assert sum(width > 1 for width in ends.values()) == len(HIDDEN)
+
+
 def test_the_decoder_is_grey():
     axes = diagrams.transformer_cut().figure.axes[0]
     inks = {text.get_text(): text.get_color() for text in axes.texts}
@@ -266,6 +317,22 @@ def test_the_decoder_is_grey():
             "`width` must be an integer >= 1",
         ),
         (lambda: diagrams.encoder_block(768), "`config` must be a BertConfig"),
+        (
+            lambda: diagrams.whole_bert(BASE, HIDDEN[1:], GUESSES),
+            r"`tokens` must begin with '\[CLS\]'",
+        ),
+        (
+            lambda: diagrams.whole_bert(BASE, TOKENS, GUESSES),
+            r"`tokens` must begin with '\[CLS\]' and hold '\[MASK\]'",
+        ),
+        (
+            lambda: diagrams.whole_bert(BASE, HIDDEN, []),
+            "`guesses` must hold a pair",
+        ),
+        (
+            lambda: diagrams.whole_bert("base", HIDDEN, GUESSES),
+            "`config` must be a BertConfig",
+        ),
         (lambda: diagrams.stacks({}), "`configs` must hold a config"),
         (
             lambda: diagrams.stacks({"base": 12}),
