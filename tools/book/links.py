@@ -16,6 +16,7 @@ import captions
 import exercises
 import glossary
 import navigation
+import road
 
 PAGES = ("README.md", "data/README.md", "docs/*.md")
 NOTEBOOKS = ("*.ipynb", "exercises/*.ipynb", "solutions/*.ipynb")
@@ -40,6 +41,7 @@ _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 def refresh(notebook, name):
     """Writes exercises, terms, captions and links of one chapter, in place."""
+    road.refresh(notebook, name)
     exercises.refresh(notebook, name)
     glossary.refresh(notebook, name)
     captions.refresh(notebook, name)
