@@ -172,8 +172,11 @@ def _axis(axes, name, log=False):
 
 
 def _all_whole(axes, name):
-    """Returns whether every line of the axes stands on whole numbers."""
+    """Returns whether every line and bar of the axes ends on whole numbers."""
     values = [getattr(line, f"get_{name}data")() for line in axes.get_lines()]
+    if name == "x":  # bars lie
+        bars = (bar for group in axes.containers for bar in group)
+        values += [bar.get_width() for bar in bars]
     return all((np.asarray(v) % 1 == 0).all() for v in values)
 
 

@@ -351,3 +351,12 @@ def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "Received" in str(caught.value)
+
+
+def test_ticks_of_bars_are_round():
+    def steps(values):
+        ticks = charts.bars(values).figure.axes[0].get_xticks()
+        return set(np.diff(ticks).round(9))
+
+    assert steps({"y": -0.34, "a": 0.25}) == {0.1}
+    assert steps({"one": 1, "three": 3}) == {1.0}
