@@ -1,0 +1,49 @@
+"""The table of all chapters in 00_start_here."""
+
+import book
+import road
+
+OPENING = """\
+# 20 Attention
+
+**The question.** How does a word look at
+[another](12_vectors.ipynb)? And at itself?
+
+**Time:** 45 minutes to read, under 2 minutes on two CPU cores
+"""
+
+
+def test_an_opening_gives_question_and_minutes():
+    assert road.question(OPENING) == "How does a word look at another?"
+    assert road.minutes(OPENING) == "45"
+    assert road.minutes("**Time:** under 2 minutes on two CPU cores") == ""
+
+
+def test_the_table_leads_to_every_chapter():
+    rows = road.table().split("\n")[2:]
+    names = [chapter.name for chapter in book.chapters()]
+    assert len(names) > 20
+    for row, name in zip(rows, names, strict=True):
+        assert f"]({name}.ipynb) |" in row
+        assert row.count("|") == 5
+        assert "?" in row
+    parts = [row.split("|")[1].strip() for row in rows]
+    assert [p for p in parts if p] == [
+        f"{number} {part}" for number, part in road.PARTS.items()
+    ]
+
+
+def test_chapter_00_holds_the_table_of_today():
+    """Where it does not, build 00_start_here again."""
+    notebook = book.read_notebook(book.Chapter(road.NAME).path)
+    tables = [c.source for c in notebook.cells if c.source.startswith(road.START)]
+    assert tables == [f"{road.START}\n\n{road.table()}"]
+
+
+def test_other_chapters_stay_as_they_are():
+    cell = book.nbformat.v4.new_markdown_cell(road.START)
+    notebook = book.nbformat.v4.new_notebook(cells=[cell])
+    road.refresh(notebook, "20_attention")
+    assert cell.source == road.START
+    road.refresh(notebook, road.NAME)
+    assert "](20_attention.ipynb)" in notebook.cells[0].source
