@@ -35,8 +35,8 @@ def test_the_table_leads_to_every_chapter():
 
 def test_chapter_00_holds_the_table_of_today():
     """Where it does not, build 00_start_here again."""
-    notebook = book.read_notebook(book.Chapter(road.NAME).path)
-    tables = [c.source for c in notebook.cells if c.source.startswith(road.START)]
+    cells = book.read_notebook(book.Chapter(road.NAME).path).cells
+    tables = [c.source for c in cells if c.source.startswith(road.START)]
     assert tables == [f"{road.START}\n\n{road.table()}"]
 
 
