@@ -148,9 +148,9 @@ def clean(
         if not is_control(character)
     ]
     if split_cjk:
-        characters = list(_isolate_cjk(characters))
+        characters = list(isolate_cjk(characters))
     if strip_accents:
-        characters = _drop_accents(characters)
+        characters = drop_accents(characters)
     if lowercase:
         characters = [
             (lower, index)
@@ -244,7 +244,8 @@ def count_words(lines: Iterable[str], lowercase: bool = True) -> Counter[str]:
     return words
 
 
-def _isolate_cjk(characters: Iterable[Character]) -> Iterator[Character]:
+def isolate_cjk(characters: Iterable[Character]) -> Iterator[Character]:
+    """Yields the characters, with a space before and after each CJK one."""
     for character, index in characters:
         if is_cjk(character):
             yield from ((" ", index), (character, index), (" ", index))
@@ -252,7 +253,7 @@ def _isolate_cjk(characters: Iterable[Character]) -> Iterator[Character]:
             yield character, index
 
 
-def _drop_accents(characters: list[Character]) -> list[Character]:
+def drop_accents(characters: list[Character]) -> list[Character]:
     """Decomposes each character (NFD) and drops the marks that do not space.
 
     NFD also sorts neighboring marks. The sorted text keeps the indices in

@@ -23,7 +23,6 @@ KERNEL = {
 # Chapters in the form of version 0.1.0, to which newer rules do not apply yet.
 FORMER = frozenset(
     {
-        "10_tokens",
         "11_vocabulary",
         "12_vectors",
         "20_attention",
