@@ -1,6 +1,6 @@
 """`check`: tells a reader whether the function that they wrote is right."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ def check(function: Callable, *cases: tuple[Sequence, Any]) -> None:
     Args:
         function: The one that the reader wrote. While its body is `...`, and
             so it returns None, the line says that it is not written yet.
+            What a generator yields counts as a list.
         *cases: Pairs of the arguments, as a tuple, and the right value: a
             number, a text, a list, an array or a tuple of these. Integers
             must be equal; other numbers may differ by 1e-5, and by 1e-5 of
@@ -27,6 +28,8 @@ def check(function: Callable, *cases: tuple[Sequence, Any]) -> None:
     name = getattr(function, "__name__", type(function).__name__)
     for arguments, expected in cases:
         received = function(*arguments)
+        if isinstance(received, Iterator):
+            received = list(received)
         if received is None and expected is not None:
             print(f"{name}: not written yet")
             return

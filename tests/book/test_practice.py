@@ -53,6 +53,17 @@ def test_arguments_are_told_in_short(capsys):
     assert len(line) < 120
 
 
+def test_what_is_yielded_counts_as_a_list(capsys):
+    def halves(word):
+        yield word[:2]
+        yield word[2:]
+
+    line = said(capsys, halves, (("seat",), ["se", "at"]))
+    assert line == "halves: right, 1 of 1 checks"
+    line = said(capsys, halves, (("team",), ["t", "eam"]))
+    assert line.endswith("expected ['t', 'eam'], received ['te', 'am']")
+
+
 def test_a_function_that_returns_nothing_can_be_right(capsys):
     line = said(capsys, lambda x: None, ((1,), None))
     assert line == "<lambda>: right, 1 of 1 checks"
