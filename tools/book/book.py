@@ -26,7 +26,6 @@ FORMER = frozenset(
         "10_tokens",
         "11_vocabulary",
         "12_vectors",
-        "20_attention",
         "21_encoder_block",
         "23_forward_pass",
         "24_real_weights",
