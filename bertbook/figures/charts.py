@@ -151,7 +151,7 @@ def curves(
 
 def _axis(axes, name, log=False):
     """Writes an axis in plain numbers, on a logarithmic scale if asked."""
-    from matplotlib.ticker import LogLocator, MaxNLocator
+    from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator
 
     target = axes.xaxis if name == "x" else axes.yaxis
     if log:
@@ -163,12 +163,24 @@ def _axis(axes, name, log=False):
             )
         axes.set(**{f"{name}scale": "log"})
         few = MaxNLocator(5) if high / low < 10 else LogLocator(subs=(1, 2, 5))
-        if high / low < 300:
+        if (points := _few_points(axes, name)) is not None:
+            target.set_major_locator(FixedLocator(points))
+        elif high / low < 300:
             target.set_major_locator(few)
         target.set_minor_formatter("")
     elif _all_whole(axes, name):
         target.set_major_locator(MaxNLocator(integer=True))
     target.set_major_formatter(lambda value, _: plain(value))
+
+
+def _few_points(axes, name):
+    """Returns the values that all lines share, where each can be labeled."""
+    lines = [getattr(line, f"get_{name}data")() for line in axes.get_lines()]
+    first = np.sort(np.asarray(lines[0], "float64"))
+    same = all(np.array_equal(np.sort(line), first) for line in lines)
+    if not same or not 2 <= len(first) <= 8:
+        return None
+    return first if (first[1:] >= 1.4 * first[:-1]).all() else None
 
 
 def _all_whole(axes, name):

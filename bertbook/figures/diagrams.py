@@ -231,7 +231,7 @@ def multi_head(length=2, width=768, num_heads=2, alt=None):
     sheet = Sheet(4.95)
     sheet.box(3.5, 4.74, 2.2, 0.32, "vectors of the tokens", "sum")
     places = {1: (3.5,), 2: (1.8, 5.2), 3: (1.17, 3.5, 5.83)}
-    heads = range(1, num_heads + 1) if num_heads < 4 else (1, 2, num_heads)
+    heads = range(num_heads) if num_heads < 4 else (0, 1, num_heads - 1)
     centers = places.get(num_heads, (1.17, 3.4, 5.83))
     for x, head in zip(centers, heads, strict=True):
         down = (3.5, 4.58), (3.5, 4.42), (x, 4.42), (x, 4.07)

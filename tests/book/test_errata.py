@@ -9,7 +9,7 @@ import pytest
 import book
 import facts
 from bertbook.book import forward_pass
-from bertbook.book.errata import erratum, register
+from bertbook.book.errata import attention, erratum, register
 from bertbook.book.errata.erratum import agrees, computed, expected
 from bertbook.book.errata.history import REPORTED
 from bertbook.book.errata.tokens import IDS, PUBLISHED_IDS, SENTENCE
@@ -97,6 +97,16 @@ def test_its_numbers_are_computed_or_cited(number):
     allowed = facts.plain_numbers(f"{value} {entry.says} {IDS}")
     allowed |= facts.plain_numbers(str(PUBLISHED_IDS)) | facts.known()
     assert facts.unbacked(entry.right, allowed) == []
+
+
+def test_the_printed_softmax_has_one_misprint():
+    """All other entries are right to three digits, cut off."""
+    weights = forward_pass.softmax(attention.SCORES)
+    wrong = np.abs(attention.PRINTED / weights - 1) > 0.01
+    assert np.argwhere(wrong).tolist() == [[0, 0]]
+    assert attention.digits_cut_off() == (34, 18)
+    single = forward_pass.softmax(attention.SCORES.astype("float32"))
+    assert (single == 0).sum() == 7
 
 
 def test_errata_are_counted_for_each_text():

@@ -180,6 +180,21 @@ def test_axes_are_labelled():
         assert picture.figure.axes[0].get_xlabel() == "right"
 
 
+@pytest.mark.parametrize(
+    ("x", "labels"),
+    [
+        ((4, 16, 64, 256, 512), ["4", "16", "64", "256", "512"]),
+        ((4, 5, 16), None),  # too close to be labeled
+        (tuple(range(1, 20)), None),
+    ],
+)
+def test_few_points_on_a_logarithmic_axis_are_its_ticks(x, labels):
+    lines = {"a": (x, x), "b": (x[::-1], x)}
+    axes = charts.curves(lines, log_x=True).figure.axes[0]
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert (shown == labels) == (labels is not None)
+
+
 @pytest.mark.parametrize("size", [12, 16, 40])
 def test_labels_of_tokens_do_not_overlap(size):
     tokens = [f"##piece{i}" for i in range(size)]

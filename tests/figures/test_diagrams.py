@@ -203,7 +203,9 @@ def test_multi_head_states_every_shape(length, width, num_heads):
     assert said.count(f"({length}, {width // num_heads})") >= 4 * drawn
     assert said.count(f"({length}, {length})") == drawn
     assert f"({width}, {width})" in said
-    assert f"head {num_heads}" in said
+    assert "head 0" in said  # heads count from 0
+    assert f"head {num_heads - 1}" in said
+    assert f"head {num_heads}" not in said
     assert f"N = {num_heads}" in picture.alt
 
 

@@ -25,7 +25,6 @@ FORMER = frozenset(
     {
         "11_vocabulary",
         "12_vectors",
-        "20_attention",
         "21_encoder_block",
         "23_forward_pass",
         "24_real_weights",
