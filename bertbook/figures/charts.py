@@ -193,7 +193,9 @@ def _all_whole(axes, name):
 
 
 @styled
-def bars(values, x_label="", title="", alt=None, numbers=True):
+def bars(
+    values, x_label="", title="", alt=None, numbers=True, own_colors=False
+):
     """Draws horizontal bars.
 
     Args:
@@ -202,6 +204,8 @@ def bars(values, x_label="", title="", alt=None, numbers=True):
         title: Line above the picture.
         alt: Alternative text; made from the values where it is None.
         numbers: Whether to write each value at the end of its bar.
+        own_colors: Whether each bar has a color of its own, where there are
+            no groups.
 
     Returns:
         A `Picture`.
@@ -221,7 +225,7 @@ def bars(values, x_label="", title="", alt=None, numbers=True):
         rows = [row for row, group in enumerate(members) if name in group]
         lengths = checked([members[row][name] for row in rows], "values", 1)
         lane = (i % lanes - (lanes - 1) / 2) * thick
-        color, _ = look(name, i if grouped else 0)
+        color, _ = look(name, i if grouped or own_colors else 0)
         how = {"height": thick * 0.92, "color": color, "label": name}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:

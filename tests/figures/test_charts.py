@@ -262,6 +262,15 @@ def test_heat_maps_share_one_scale():
     assert scales == {(0.0, SMALL.max())}
 
 
+def test_bars_have_colors_of_their_own_where_asked():
+    def colors(**how):
+        axes = charts.bars({"a": 1, "b": 2, "c": 3}, **how).figure.axes[0]
+        return {bar.get_facecolor() for bar in axes.patches}
+
+    assert len(colors()) == 1
+    assert len(colors(own_colors=True)) == 3
+
+
 def test_bars_of_attention_sum_to_the_row():
     rows = {"head 1": LARGE[3], "head 2": LARGE[4] / 2}
     picture = charts.attention_chart(PIECES, rows, 3)
