@@ -5,7 +5,7 @@
 where a check fails in the solutions or passes in the exercises. The source is
 MyST text with these cells:
 
-* the title, `# Exercises to chapter 20`, then what all exercises need;
+* the title, `# Exercises to 20 Attention`, then what all exercises need;
 * for each exercise a heading, `## 1. Title (easy)`, and its text; the grade is
   `easy`, `think` or `project`;
 * a code cell tagged `stub`: what the reader starts from;
