@@ -127,6 +127,22 @@ def test_hidden_keys_get_weight_zero_and_rows_sum_to_one(qkv):
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-6)
 
 
+def test_keys_of_zeros_take_a_share_until_they_are_hidden(qkv):
+    """A score of 0 is not a weight of 0: padding needs the mask."""
+    query, key, value = qkv
+    key[:, :, 2:] = 0.0
+    _, weights = to_numpy(scaled_dot_product_attention(query, key, value))
+    exponents = np.exp(query @ np.swapaxes(key, 2, 3) / np.sqrt(H))
+    shares = exponents / exponents.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(weights, shares, atol=1e-6)
+    assert (weights[..., 2:] > 0.001).all()
+    visible = np.arange(S) < 2
+    _, hidden = to_numpy(
+        scaled_dot_product_attention(query, key, value, visible)
+    )
+    assert (hidden[..., 2:] == 0.0).all()
+
+
 def test_a_row_that_sees_nothing_is_finite(qkv):
     context, _ = to_numpy(
         scaled_dot_product_attention(*qkv, np.zeros((1, 1, 1, S), bool))

@@ -48,6 +48,53 @@ def test_sinusoids_match_the_formula(width):
         assert abs(table[position, column] - expected) < 1e-12
 
 
+@pytest.mark.parametrize("width", [4, 8, 512, 768])
+def test_counting_columns_or_pairs_gives_one_table(width):
+    """The formula is written with cases for columns, or for pairs."""
+
+    def by_column(p, j):
+        wave = np.cos if j % 2 else np.sin
+        return wave(p / 10_000 ** ((j - j % 2) / width))
+
+    def by_pair(p, i):
+        angle = p / 10_000 ** (2 * i / width)
+        return np.sin(angle), np.cos(angle)
+
+    columns = [[by_column(p, j) for j in range(width)] for p in range(9)]
+    pairs = [[by_pair(p, i) for i in range(width // 2)] for p in range(9)]
+    assert (np.reshape(pairs, (9, width)) == columns).all()
+    np.testing.assert_allclose(sinusoids(9, width), columns, atol=1e-12)
+
+
+@pytest.mark.parametrize(("width", "expected"), [(512, 0.712), (768, 0.483)])
+def test_other_layouts_of_the_table(width, expected):
+    """All sines first is another order; Tensor2Tensor's spacing is not."""
+    table = sinusoids(512, width)
+    halves = np.concatenate([table[:, 0::2], table[:, 1::2]], axis=1)
+    columns = [*range(0, width, 2), *range(1, width, 2)]
+    assert (halves[:, np.argsort(columns)] == table).all()
+    pairs = np.arange(width // 2)
+    angles = np.arange(512)[:, None] / 10_000 ** (pairs / (width / 2 - 1))
+    other = np.stack([np.sin(angles), np.cos(angles)], -1).reshape(512, -1)
+    assert abs(np.abs(other - table).max() - expected) < 1e-3
+
+
+def test_concatenating_is_adding_with_a_second_matrix():
+    """A matrix of double width meets tokens and positions in its halves."""
+    rng = np.random.default_rng(0)
+    tokens, positions = rng.normal(size=(S, D)), sinusoids(S, D)
+    upper, lower = rng.normal(size=(2, D, 4))
+    beside = np.concatenate([tokens, positions], axis=1)
+    tall = np.concatenate([upper, lower])
+    assert tall.size == 2 * upper.size
+    np.testing.assert_allclose(
+        beside @ tall, tokens @ upper + positions @ lower
+    )
+    np.testing.assert_allclose(
+        (tokens + positions) @ upper, beside @ np.concatenate([upper, upper])
+    )
+
+
 def test_sum_and_norm_match_the_definition(layer):
     ids, segments = draw_ids()
     token, segment, position, gamma, beta = (
