@@ -109,6 +109,8 @@ def curves(
     log_x=False,
     log_y=False,
     levels=None,
+    bands=None,
+    x_names=None,
 ):
     """Draws one line a name.
 
@@ -122,14 +124,24 @@ def curves(
         log_y: Whether y is.
         levels: Optional dict of names to heights, to compare with; each a
             level line in gray.
+        bands: Optional dict of some of the names to `(low, high)`, between
+            which the runs of a line lie; each is drawn as a pale area.
+        x_names: Optional names of the points 0, 1, ... on the x axis.
 
     Returns:
         A `Picture`.
+
+    Raises:
+        ValueError: A band belongs to no line, or has another length.
     """
     figure = new_figure(3.4, title)
     axes = figure.add_subplot(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
-    said = []
+    said, bands = [], bands or {}
+    if unknown := set(bands) - set(lines):
+        raise ValueError(
+            f"`bands` must belong to `lines`. Received: {min(unknown)!r}."
+        )
     for i, (name, (x, y)) in enumerate(check_named(lines, "lines").items()):
         x = checked(x, f"lines: x of {name}", 1)
         y = checked(y, f"lines: y of {name}", 1, len(x))
@@ -139,9 +151,19 @@ def curves(
             x, y, label=name, color=color, ls=dashes, marker=marker, ms=3.5
         )
         said.append(f"{name} from {readable(y[0])} to {readable(y[-1])}")
+        if name in bands:
+            low, high = (
+                checked(edge, f"bands: {name}", 1, len(x))
+                for edge in bands[name]
+            )
+            axes.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
+            said[-1] += f", runs between {readable(low[-1])} and "
+            said[-1] += f"{readable(high[-1])} at the end"
     said += _draw_levels(axes, levels)
     _axis(axes, "x", log_x)
     _axis(axes, "y", log_y)
+    if x_names is not None:
+        axes.set_xticks(range(len(x_names)), map(printable, x_names))
     if list(lines) != [y_label]:  # else the axis says it
         _draw_legend(figure, axes)
     over = f" over {x_label}" if x_label else ""
