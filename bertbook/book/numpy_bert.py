@@ -99,18 +99,19 @@ def block(x, weights, name, visible, num_heads, how):
     return x
 
 
-def numpy_bert(batch, weights, num_heads, how=How()):
+def numpy_bert(batch, weights, num_heads, how=None):
     """Computes all hidden states of a batch.
 
     Args:
         batch: `input_ids`, `token_type_ids` and `attention_mask`, `(B, S)`.
         weights: Hugging Face's names of tensors to arrays.
         num_heads: N.
-        how: What to compute differently from BERT.
+        how: What to compute differently from BERT; None for nothing.
 
     Returns:
         NumPy array of shape `(L + 1, B, S, D)`.
     """
+    how = how or How()
     x = weights["embeddings.word_embeddings.weight"][batch["input_ids"]]
     segments = weights["embeddings.token_type_embeddings.weight"]
     positions = weights["embeddings.position_embeddings.weight"]

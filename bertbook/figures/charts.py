@@ -251,7 +251,7 @@ def bars(
         how = {"height": thick * 0.92, "color": color, "label": name}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
-            axes.bar_label(drawn, map(readable, lengths), padding=3)
+            axes.bar_label(drawn, bar_numbers(lengths), padding=3)
     axes.margins(x=0.12 if numbers else 0.03)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_yticks(range(len(groups)), map(printable, groups))
@@ -261,6 +261,16 @@ def bars(
         _draw_legend(figure, axes)
     text = "; ".join(_spoken(group, g, grouped) for group, g in groups.items())
     return Picture(figure, alt or f"{title or x_label or 'Bars'}: {text}.")
+
+
+def bar_numbers(values):
+    """Writes the numbers of bars; those of like size get equal decimals."""
+    texts = [readable(value) for value in values]
+    sizes = np.abs(values)
+    if len(sizes) and sizes.max() < min(1_000, 3 * sizes.min()):
+        digits = max(len(text.partition(".")[2]) for text in texts)
+        texts = [f"{value:.{digits}f}" for value in values]
+    return texts
 
 
 def _spoken(group, members, grouped):

@@ -195,6 +195,21 @@ def test_few_points_on_a_logarithmic_axis_are_its_ticks(x, labels):
     assert (shown == labels) == (labels is not None)
 
 
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([7.494, 10.04, 9.0], ["7.49", "10.04", "9.00"]),
+        ([3, 4, 5], ["3", "4", "5"]),
+        ([0.5, 1234.5], ["0.5", "1,234"]),
+        ([-7.494, 10.04], ["-7.49", "10.04"]),
+        ([0.0, 0.333], ["0", "0.333"]),
+        ([], []),
+    ],
+)
+def test_numbers_of_like_size_get_equal_decimals(values, texts):
+    assert charts.bar_numbers(np.array(values)) == texts
+
+
 def test_points_of_curves_get_names_and_a_band_of_their_runs():
     lines = {"mean": ([0, 1, 2], [1.0, 2.0, 3.0]), "one": ([0, 1, 2], [4] * 3)}
     band = {"mean": ([0.5, 1.5, 2.5], [1.5, 2.5, 4.0])}
