@@ -109,6 +109,8 @@ def curves(
     log_x=False,
     log_y=False,
     levels=None,
+    bands=None,
+    x_names=None,
 ):
     """Draws one line a name.
 
@@ -122,14 +124,24 @@ def curves(
         log_y: Whether y is.
         levels: Optional dict of names to heights, to compare with; each a
             level line in gray.
+        bands: Optional dict of some of the names to `(low, high)`, between
+            which the runs of a line lie; each is drawn as a pale area.
+        x_names: Optional names of the points 0, 1, ... on the x axis.
 
     Returns:
         A `Picture`.
+
+    Raises:
+        ValueError: A band belongs to no line, or has another length.
     """
     figure = new_figure(3.4, title)
     axes = figure.add_subplot(xlabel=x_label, ylabel=y_label)
     axes.grid(True)
-    said = []
+    said, bands = [], bands or {}
+    if unknown := set(bands) - set(lines):
+        raise ValueError(
+            f"`bands` must belong to `lines`. Received: {min(unknown)!r}."
+        )
     for i, (name, (x, y)) in enumerate(check_named(lines, "lines").items()):
         x = checked(x, f"lines: x of {name}", 1)
         y = checked(y, f"lines: y of {name}", 1, len(x))
@@ -139,9 +151,19 @@ def curves(
             x, y, label=name, color=color, ls=dashes, marker=marker, ms=3.5
         )
         said.append(f"{name} from {readable(y[0])} to {readable(y[-1])}")
+        if name in bands:
+            low, high = (
+                checked(edge, f"bands: {name}", 1, len(x))
+                for edge in bands[name]
+            )
+            axes.fill_between(x, low, high, color=color, alpha=0.15, lw=0)
+            said[-1] += f", runs between {readable(low[-1])} and "
+            said[-1] += f"{readable(high[-1])} at the end"
     said += _draw_levels(axes, levels)
     _axis(axes, "x", log_x)
     _axis(axes, "y", log_y)
+    if x_names is not None:
+        axes.set_xticks(range(len(x_names)), map(printable, x_names))
     if list(lines) != [y_label]:  # else the axis says it
         _draw_legend(figure, axes)
     over = f" over {x_label}" if x_label else ""
@@ -229,7 +251,7 @@ def bars(
         how = {"height": thick * 0.92, "color": color, "label": name}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
-            axes.bar_label(drawn, map(readable, lengths), padding=3)
+            axes.bar_label(drawn, bar_numbers(lengths), padding=3)
     axes.margins(x=0.12 if numbers else 0.03)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_yticks(range(len(groups)), map(printable, groups))
@@ -239,6 +261,16 @@ def bars(
         _draw_legend(figure, axes)
     text = "; ".join(_spoken(group, g, grouped) for group, g in groups.items())
     return Picture(figure, alt or f"{title or x_label or 'Bars'}: {text}.")
+
+
+def bar_numbers(values):
+    """Writes the numbers of bars; those of like size get equal decimals."""
+    texts = [readable(value) for value in values]
+    sizes = np.abs(values)
+    if len(sizes) and sizes.max() < min(1_000, 3 * sizes.min()):
+        digits = max(len(text.partition(".")[2]) for text in texts)
+        texts = [f"{value:.{digits}f}" for value in values]
+    return texts
 
 
 def _spoken(group, members, grouped):

@@ -21,6 +21,11 @@ from bertbook.figures.style import (
 LEAST = 1e-8  # Smaller gaps are drawn here, because a logarithm has no 0.
 
 
+def layer_names(count):
+    """Returns names for the L + 1 hidden states: "emb.", "0", "1" and so on."""
+    return ["emb.", *map(str, range(count - 1))]
+
+
 @styled
 def gap_panels(gaps, floor, title="", alt=None, columns=3):
     """Draws a panel for each program, with all the others in gray behind it.
@@ -59,7 +64,7 @@ def gap_panels(gaps, floor, title="", alt=None, columns=3):
         axes.label_outer()
     for axes in grid[len(lines) :]:
         axes.set_axis_off()
-    figure.supxlabel("after layer (0: the embeddings)", fontsize="medium")
+    figure.supxlabel("after the embeddings and each layer", fontsize="medium")
     figure.supylabel("largest difference", fontsize="medium")
     said = "; ".join(f"{n} {_said(line, floor)}" for n, line in lines.items())
     text = (
@@ -96,7 +101,7 @@ def _panel(axes, lines, floor, name):
     axes.plot(layers, floor, color=COLORS["sum"], ls="--", lw=1.2)
     axes.plot(layers, lines[name], color=COLORS["query"], marker="o", ms=3.5)
     axes.set_title(printable(name), color=INK)
-    axes.set_xticks(layers)
+    axes.set_xticks(layers, layer_names(len(floor)))
     axes.grid(True, axis="y")
 
 

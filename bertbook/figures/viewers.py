@@ -240,7 +240,7 @@ def _to_numpy(values, dtype="float32"):
 
 __all__ = ["AttentionViewer", "SimilarityViewer", "similarity_matrix"]
 
-PICTURE_COLORS = 64
+PICTURE_COLORS = 256  # fewer would break the color bar into steps
 MOST_NUMBERED = 12  # rows of a picture with its numbers in it
 PAGE = """\
 <div id="{id}" class="bertbook-viewer" data-lm-suppress-shortcuts="true">
@@ -267,7 +267,7 @@ class _View:
 
     @cached_property
     def png(self):
-        """The bytes of the picture, in few colors: a page holds them twice."""
+        """The bytes of the picture, in 256 colors: a page holds them twice."""
         from PIL import Image
 
         image = Image.open(io.BytesIO(self.picture.png())).convert("RGB")

@@ -37,6 +37,7 @@ from bertbook.weights.matrices import (
     float_weights,
     tensor_name,
 )
+from bertbook.weights.names import thirds_of
 from bertbook.weights.shapes import shown_shapes
 from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS
 from bertbook.weights.vocabulary import digest_entry, find_tokenizer
@@ -534,7 +535,7 @@ def named_tensors(model):
     tensors = {}
     for weight, value in float_weights(model):
         name = tensor_name(weight)
-        thirds = names.thirds_of(name)
+        thirds = thirds_of(name)
         if thirds:
             parts = keras.ops.split(value, 3, axis=-1)
             tensors |= zip(thirds, parts, strict=True)
@@ -603,14 +604,30 @@ def _fill(model, checkpoint, source):
         for name in checkpoint.arrays
         if name not in shapes
     }
+    assign_arrays(model, checkpoint.arrays)
+    return report
+
+
+def assign_arrays(model, arrays):
+    """Assigns arrays to the weights of a model, by our names.
+
+    Query, key and value come apart and become one matrix. A weight whose name
+    is not among them stays as it is.
+
+    Args:
+        model: A model that is built.
+        arrays: Our names to NumPy arrays, matrices as (in, out).
+
+    Raises:
+        ValueError: An array has another shape than the weight.
+    """
     for weight in model.weights:
         name = tensor_name(weight)
-        parts = [checkpoint.arrays[n] for n in names.thirds_of(name)]
+        parts = [arrays[n] for n in thirds_of(name) if n in arrays]
         if parts:
             weight.assign(np.concatenate(parts, axis=-1))
-        elif name in checkpoint.arrays:
-            weight.assign(checkpoint.arrays[name])
-    return report
+        elif name in arrays:
+            weight.assign(arrays[name])
 
 
 def _check_arrays(shapes, checkpoint, source):

@@ -195,6 +195,34 @@ def test_few_points_on_a_logarithmic_axis_are_its_ticks(x, labels):
     assert (shown == labels) == (labels is not None)
 
 
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([7.494, 10.04, 9.0], ["7.49", "10.04", "9.00"]),
+        ([3, 4, 5], ["3", "4", "5"]),
+        ([0.5, 1234.5], ["0.5", "1,234"]),
+        ([-7.494, 10.04], ["-7.49", "10.04"]),
+        ([0.0, 0.333], ["0", "0.333"]),
+        ([], []),
+    ],
+)
+def test_numbers_of_like_size_get_equal_decimals(values, texts):
+    assert charts.bar_numbers(np.array(values)) == texts
+
+
+def test_points_of_curves_get_names_and_a_band_of_their_runs():
+    lines = {"mean": ([0, 1, 2], [1.0, 2.0, 3.0]), "one": ([0, 1, 2], [4] * 3)}
+    band = {"mean": ([0.5, 1.5, 2.5], [1.5, 2.5, 4.0])}
+    names = ["emb.", "0", "1"]
+    picture = charts.curves(lines, bands=band, x_names=names)
+    (axes,) = picture.figure.axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == names
+    (area,) = axes.collections
+    edges = area.get_paths()[0].vertices[:, 1]
+    assert (edges.min(), edges.max()) == (0.5, 4.0)
+    assert "mean from 1 to 3, runs between 2.5 and 4 at the end" in picture.alt
+
+
 @pytest.mark.parametrize("size", [12, 16, 40])
 def test_labels_of_tokens_do_not_overlap(size):
     tokens = [f"##piece{i}" for i in range(size)]
@@ -337,6 +365,12 @@ def test_histogram_counts_every_value():
             "`labels` must hold 10 labels",
         ),
         (lambda: charts.curves({}), "`lines` must be a dict"),
+        (
+            lambda: charts.curves(
+                {"a": ([1, 2], [3, 4])}, bands={"b": ([1, 2], [3, 4])}
+            ),
+            "`bands` must belong to `lines`. Received: 'b'",
+        ),
         (
             lambda: charts.curves({"a": ([1, 2], [3])}),
             "`lines: y of a` must hold 2",

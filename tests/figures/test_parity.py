@@ -41,6 +41,12 @@ def test_panels_share_one_scale():
     assert high > 9.0
 
 
+def test_layers_count_from_0_after_the_embeddings():
+    shown = [axes for axes in drawn().figure.axes if axes.axison]
+    names = [tick.get_text() for tick in shown[-1].get_xticklabels()]
+    assert names == ["emb.", "0", "1", "2"] == parity.layer_names(4)
+
+
 def test_alt_text_says_powers_of_ten():
     alt = drawn().alt
     assert "Four faults: 4 panels over 3 layers" in alt

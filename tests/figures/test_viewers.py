@@ -226,6 +226,19 @@ def test_few_colors_keep_the_picture(make):
     assert len(view.png) < len(view.picture.png())
 
 
+@pytest.mark.parametrize("count", [20, 30])
+def test_the_color_bar_has_no_steps(count):
+    """More rows than have room for numbers: a bar of colors says them."""
+    from PIL import Image
+
+    view = AttentionViewer(["x"] * count, soft(1, 1, count, count))
+    exact, small = (
+        np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), "float32")
+        for png in (view.picture.png(), view.png)
+    )
+    assert abs(exact - small).max() < 24  # of 255; 64 colors: 42
+
+
 def test_the_page_fetches_nothing_and_names_one_element(make):
     page = make().to_html()
     addresses = re.findall(r"(?:https?:)?//[\w.]+\.\w+[^\s\"]*", page)

@@ -11,6 +11,7 @@ import pytest
 
 import bertbook as bb
 from bertbook.runtime import keras
+from bertbook.weights.pretrained import assign_arrays, named_tensors
 from tests.helpers.every_model import CLASSES, draw_batch, make, outputs_of
 from tests.helpers.toys import TOY
 
@@ -42,6 +43,7 @@ tf.config.set_logical_device_configuration(
 )
 import bertbook as bb
 from bertbook.runtime import keras
+from bertbook.weights.pretrained import assign_arrays, named_tensors
 from tests.helpers.every_model import draw, draw_batch
 from tests.helpers.toys import toy_config
 count = int(sys.argv[1])
@@ -235,3 +237,23 @@ def test_a_summary_shows_the_shapes_of_what_layers_give(kind, monkeypatch):
     assert re.findall(rf"\({size}(?:, {size})*\)", table) == SHAPES[kind]
     assert nodes == [len(x._inbound_nodes) for x in model._flatten_layers()]
     assert calls == [vars(x).get("call") for x in model._flatten_layers()]
+
+
+def test_assigned_arrays_join_query_key_and_value_and_leave_the_rest():
+    model = make("BertEncoder")
+    before = {n: np.array(t) for n, t in named_tensors(model).items()}
+    changed = {
+        name: array + 1 + number
+        for number, (name, array) in enumerate(before.items())
+        if name.startswith("block_0/attention/")
+    }
+    assign_arrays(model, changed)
+    after = {n: np.array(t) for n, t in named_tensors(model).items()}
+    assert "block_0/attention/value/bias" in changed
+    for name, array in after.items():
+        np.testing.assert_array_equal(array, changed.get(name, before[name]))
+
+
+def test_assigned_arrays_must_have_the_shape_of_the_weight():
+    with pytest.raises(ValueError, match="shape"):
+        assign_arrays(make("BertEncoder"), {"pooler/bias": np.zeros(3)})

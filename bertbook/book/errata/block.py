@@ -139,7 +139,7 @@ def parts_of_a_norm():
 @computed(
     32,
     LAYER,
-    "24_real_weights",
+    "25_what_training_put_in",
     says="fire in the sentences 2 and 4 is closer than in 1 and 2, by meaning",
     right="the sentences 2 and 4 share three words, and untrained layers put "
     "them in the same order. A claim about meaning needs that control, and "

@@ -117,7 +117,7 @@ def one_matrix_for_a_distance():
 @computed(
     31,
     LAYER,
-    "24_real_weights",
+    "25_what_training_put_in",
     says="the embedding layer gives fire the same vector in each sentence",
     right="because it stands at the same place of the same segment in each. "
     "Elsewhere it has another one",
