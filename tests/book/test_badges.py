@@ -66,3 +66,12 @@ def test_place_needs_a_title():
     notebook = book.nbformat.v4.new_notebook()
     with pytest.raises(ValueError, match="markdown"):
         badges.place(notebook, "20_attention")
+
+
+def test_the_first_output_says_nothing_of_the_processor():
+    new = book.nbformat.v4
+    cell = new.new_code_cell("bb.setup()")
+    text = "device: CPU\ndtype auto: mixed_bfloat16, this processor\n"
+    cell.outputs = [new.new_output("stream", text=text)]
+    first_cell.forget_processor(new.new_notebook(cells=[cell]))
+    assert cell.outputs[0].text == "device: CPU\n"

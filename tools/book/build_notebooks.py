@@ -30,6 +30,7 @@ from nbclient.exceptions import (
 
 import badges
 import book
+import first_cell
 import headings
 import links
 import quotes
@@ -126,6 +127,7 @@ def build(name, from_notebook=False):
     refresh(notebook, name)
     limits = headings.cost(notebook.cells[0].source)
     seconds, peak = execute(notebook)
+    first_cell.forget_processor(notebook)
     book.write_notebook(notebook, chapter.path)
     book.write_twin(notebook, chapter.twin)
     fits = seconds <= TOLERANCE * limits[0] and peak <= TOLERANCE * limits[1]
