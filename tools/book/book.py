@@ -25,7 +25,6 @@ FORMER = frozenset(
     {
         "21_encoder_block",
         "23_forward_pass",
-        "30_masked_words",
         "31_next_sentence",
         "32_pretraining",
         "40_one_sentence",
