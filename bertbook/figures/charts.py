@@ -194,7 +194,13 @@ def _all_whole(axes, name):
 
 @styled
 def bars(
-    values, x_label="", title="", alt=None, numbers=True, own_colors=False
+    values,
+    x_label="",
+    title="",
+    alt=None,
+    numbers=True,
+    own_colors=False,
+    errors=None,
 ):
     """Draws horizontal bars.
 
@@ -206,6 +212,7 @@ def bars(
         numbers: Whether to write each value at the end of its bar.
         own_colors: Whether each bar has a color of its own, where there are
             no groups.
+        errors: Optional half length of the whisker at the end of every bar.
 
     Returns:
         A `Picture`.
@@ -227,6 +234,8 @@ def bars(
         lane = (i % lanes - (lanes - 1) / 2) * thick
         color, _ = look(name, i if grouped or own_colors else 0)
         how = {"height": thick * 0.92, "color": color, "label": name}
+        if errors is not None:
+            how |= {"xerr": errors, "error_kw": {"lw": 1, "capsize": 2}}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
             axes.bar_label(drawn, map(readable, lengths), padding=3)
