@@ -187,8 +187,8 @@ def _all_whole(axes, name):
     """Returns whether every line and bar of the axes ends on whole numbers."""
     values = [getattr(line, f"get_{name}data")() for line in axes.get_lines()]
     if name == "x":  # bars lie
-        bars = (bar for group in axes.containers for bar in group)
-        values += [bar.get_width() for bar in bars]
+        groups = (getattr(g, "patches", ()) for g in axes.containers)
+        values += [bar.get_width() for bars in groups for bar in bars]
     return all((np.asarray(v) % 1 == 0).all() for v in values)
 
 
