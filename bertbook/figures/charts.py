@@ -209,14 +209,20 @@ def _all_whole(axes, name):
     """Returns whether every line and bar of the axes ends on whole numbers."""
     values = [getattr(line, f"get_{name}data")() for line in axes.get_lines()]
     if name == "x":  # bars lie
-        bars = (bar for group in axes.containers for bar in group)
-        values += [bar.get_width() for bar in bars]
+        groups = (getattr(g, "patches", ()) for g in axes.containers)
+        values += [bar.get_width() for bars in groups for bar in bars]
     return all((np.asarray(v) % 1 == 0).all() for v in values)
 
 
 @styled
 def bars(
-    values, x_label="", title="", alt=None, numbers=True, own_colors=False
+    values,
+    x_label="",
+    title="",
+    alt=None,
+    numbers=True,
+    own_colors=False,
+    errors=None,
 ):
     """Draws horizontal bars.
 
@@ -228,6 +234,7 @@ def bars(
         numbers: Whether to write each value at the end of its bar.
         own_colors: Whether each bar has a color of its own, where there are
             no groups.
+        errors: Optional half length of the whisker at the end of every bar.
 
     Returns:
         A `Picture`.
@@ -249,6 +256,8 @@ def bars(
         lane = (i % lanes - (lanes - 1) / 2) * thick
         color, _ = look(name, i if grouped or own_colors else 0)
         how = {"height": thick * 0.92, "color": color, "label": name}
+        if errors is not None:
+            how |= {"xerr": errors, "error_kw": {"lw": 1, "capsize": 2}}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
             axes.bar_label(drawn, bar_numbers(lengths), padding=3)

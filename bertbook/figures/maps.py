@@ -218,7 +218,7 @@ def stacks(configs, alt=None):
         check_config(config, f"configs: {name}")
     most = max(c.num_hidden_layers for c in configs.values())
     unit = 1 / max(c.hidden_size for c in configs.values())
-    pitch, tall = WIDTH / len(configs), min(0.22, 4.4 / most)
+    pitch, tall = WIDTH / len(configs), min(0.22, 2.2 / most)
     sheet = Sheet(tall * most + 2.02)
     for i, (name, config) in enumerate(configs.items()):
         wide = min(2.4, pitch * 0.82) * config.hidden_size * unit
@@ -244,9 +244,10 @@ def _stack(sheet, x, top, wide, tall, name, config):
     start = top - 1.44
     sheet.arrow((x, start + 0.14), (x, start - tall * 0.08))
     for layer in range(layers):
-        y, number = start - tall * (layer + 0.5), f"{layer + 1}"
-        look = {"size": min(8, tall * 50)}
-        sheet.box(x, y, wide, tall * 0.84, number, "block", **look)
+        y = start - tall * (layer + 0.5)
+        sheet.box(x, y, wide, tall * 0.84, "", "block")
+        if layer in (0, layers - 1):  # the first is number 0
+            sheet.label(x - wide / 2 - 0.06, y, f"{layer}", size=7, ha="right")
     end = start - tall * (layers - 0.08)
     sheet.arrow((x, end), (x, end - 0.25))
 

@@ -39,7 +39,7 @@ POOLINGS = ("mean", "cls", "max")
 
 
 class EncoderBlock(keras.layers.Layer):
-    """One layer of BERT: attention, then feed-forward, each added and normed.
+    """One layer of BERT: attention and feed-forward, each added and normed.
 
     Source: Vaswani et al. (2017), section 3.1.
 

@@ -309,6 +309,20 @@ def test_bars_of_attention_sum_to_the_row():
     assert "all together 0.50" in picture.alt
 
 
+def test_bars_have_whiskers_on_demand():
+    plain, measured = (
+        charts.bars({"a": 4, "b": 2}, errors=errors).figure.axes[0]
+        for errors in (None, 0.5)
+    )
+    assert not plain.collections
+    whiskers = [
+        list(segment[:, 0])
+        for lines in measured.collections
+        for segment in lines.get_segments()
+    ]
+    assert whiskers == [[3.5, 4.5], [1.5, 2.5]]
+
+
 @pytest.mark.parametrize("name", ["tiny", "base", "large"])
 def test_parameter_bars_sum_to_the_count(name):
     config = BertConfig.named(name)
