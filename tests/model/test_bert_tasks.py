@@ -574,12 +574,15 @@ def test_predict_choices_takes_the_largest_logit():
     [
         (
             lambda m: m.predict_texts([], ["a"]),
-            "1 at least.*{'text': 0, 'text_p",
+            "`pairs` must hold as many texts as `texts`, 0. Received: 1",
         ),
         (lambda m: m.predict_texts("a b"), "`texts` must be a list .*: str"),
         (lambda m: m.predict_texts(["a", 3]), r"`texts\[1\]` must be a string"),
-        (lambda m: m.predict_texts(["a", "b"], ["c"]), "'text_pair': 1"),
-        (lambda m: m.predict_texts(["a", "b"], []), "'text_pair': 0"),
+        (
+            lambda m: m.predict_texts(["a", "b"], ["c"]),
+            "`texts`, 2. Received: 1",
+        ),
+        (lambda m: m.predict_texts(["a", "b"], []), "`texts`, 2. Received: 0"),
         (
             lambda m: m.predict_texts(["a", "b " * 20]),
             "`max_position_embeddings`, 17. Received: 22 tokens in row 1",

@@ -146,6 +146,8 @@ INNER = {
     "wordpiece": {
         "Piece",
         "clean",
+        "drop_accents",
+        "isolate_cjk",
         "is_cjk",
         "is_control",
         "is_punctuation",
