@@ -164,6 +164,7 @@ def prepare(
         FileNotFoundError: A path is not a file.
         ValueError: There is no text, a file is not UTF-8, an option is out of
             range, or `folder` holds the shards of another corpus.
+        OSError: The disk is full, or `folder` cannot be written.
     """
     options = {
         "held_out": checked_share(held_out, "held_out", one=False),
