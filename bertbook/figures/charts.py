@@ -244,6 +244,10 @@ def bars(
     groups = values if grouped else {n: {n: v} for n, v in values.items()}
     members = [check_named(group, "values") for group in groups.values()]
     names = list(dict.fromkeys(name for group in members for name in group))
+    every = [(row, name) for row, group in enumerate(members) for name in group]
+    found = checked([members[row][name] for row, name in every], "values", 1)
+    sizes = dict(zip(every, found, strict=True))
+    texts = dict(zip(every, bar_numbers(found), strict=True))
     lanes = len(names) if grouped else 1
     height = len(groups) * max(0.27, 0.2 * lanes + 0.12) + 0.25 * grouped
     figure = new_figure(height + 0.65 + 0.2 * len(title_lines(title)), title)
@@ -252,7 +256,7 @@ def bars(
     thick = 0.76 / lanes
     for i, name in enumerate(names):
         rows = [row for row, group in enumerate(members) if name in group]
-        lengths = checked([members[row][name] for row in rows], "values", 1)
+        lengths = [sizes[row, name] for row in rows]
         lane = (i % lanes - (lanes - 1) / 2) * thick
         color, _ = look(name, i if grouped or own_colors else 0)
         how = {"height": thick * 0.92, "color": color, "label": name}
@@ -260,7 +264,7 @@ def bars(
             how |= {"xerr": errors, "error_kw": {"lw": 1, "capsize": 2}}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
-            axes.bar_label(drawn, bar_numbers(lengths), padding=3)
+            axes.bar_label(drawn, [texts[row, name] for row in rows], padding=3)
     axes.margins(x=0.12 if numbers else 0.03)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_yticks(range(len(groups)), map(printable, groups))

@@ -210,6 +210,19 @@ def test_numbers_of_like_size_get_equal_decimals(values, texts):
     assert charts.bar_numbers(np.array(values)) == texts
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"a": 7.49, "b": 10.04, "c": 9.2},
+        {"x": {"a": 7.49, "b": 10.04}, "y": {"b": 9.2}},
+    ],
+)
+def test_all_bars_of_a_picture_get_equal_decimals(values):
+    (axes,) = charts.bars(values).figure.axes
+    written = {text.get_text() for text in axes.texts}
+    assert written == {"7.49", "10.04", "9.20"}
+
+
 def test_points_of_curves_get_names_and_a_band_of_their_runs():
     lines = {"mean": ([0, 1, 2], [1.0, 2.0, 3.0]), "one": ([0, 1, 2], [4] * 3)}
     band = {"mean": ([0.5, 1.5, 2.5], [1.5, 2.5, 4.0])}
