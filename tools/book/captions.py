@@ -6,8 +6,6 @@ the number of the chapter and of the picture into it: `**Figure 20.3.**`.
 
 import re
 
-import book
-
 _NAMED = re.compile(r"\bFigure \d+\.\d+")
 MARK = re.compile(r"^\*\*Figure(?: \d+\.\d+)?\.\*\*")
 
@@ -77,8 +75,3 @@ def _images(cell):
         kinds = [kind for kind in data if kind.startswith("image/")]
         found += [str(data[kind]) for kind in kinds[:1]]
     return found
-
-
-def pictures(notebook):
-    """Returns how many code cells show an image."""
-    return sum(has_picture(cell) for cell in book.code_cells(notebook))

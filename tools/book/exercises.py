@@ -160,9 +160,9 @@ def section(name):
     lines = [
         "## Exercises",
         "",
-        f"Work on them in [exercises](exercises/{name}.ipynb): each has a cell "
-        "to fill in and a cell that checks it. The answers are in "
-        f"[solutions](solutions/{name}.ipynb).",
+        f"They are in a [notebook of their own](exercises/{name}.ipynb). Each "
+        "has a cell to fill in and a cell that checks your answer. The "
+        f"[solutions](solutions/{name}.ipynb) are in another one.",
         "",
     ]
     lines += [

@@ -88,7 +88,7 @@ def faults_of_form(notebook):
     if prose.count(CUT) > 1:
         found.append(f"more than one box {CUT}")
     if "sources simplify" in prose:
-        found.append("what sources simplify belongs into 90_errata")
+        found.append("what sources simplify belongs in 90_errata")
     found += [
         f"code cell {number} shows nothing: {cell.source.split(chr(10))[0]}"
         for number, cell in enumerate(book.code_cells(notebook), start=1)

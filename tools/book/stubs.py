@@ -155,12 +155,11 @@ def new_namespace():
     return {"__name__": "__main__", "display": lambda *things: None}
 
 
-def trial(name, wanted=None):
+def trial(name):
     """Breaks each quote of a chapter.
 
     Args:
         name: The chapter, such as `20_attention`.
-        wanted: Optional dotted name; other quotes are left whole.
 
     Returns:
         `(dotted name, index of the cell that failed)` for each quote; in the
@@ -176,13 +175,11 @@ def trial(name, wanted=None):
     namespace, found = new_namespace(), []
     for number, cell in enumerate(cells):
         if book.is_quote(cell):
-            dotted = quotes.name_of(cell)
-            if wanted in (None, dotted):
-                failed = first_failure(cells, number, namespace)
-                if not isinstance(failed, int):
-                    # What ran ahead may have changed what the cells share.
-                    failed = fresh_failure(cells, number)
-                found.append((dotted, failed))
+            failed = first_failure(cells, number, namespace)
+            if not isinstance(failed, int):
+                # What ran ahead may have changed what the cells share.
+                failed = fresh_failure(cells, number)
+            found.append((quotes.name_of(cell), failed))
         if not skipped(cell):
             try:
                 run(cell.source, namespace)
