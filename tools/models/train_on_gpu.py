@@ -7,8 +7,8 @@ makes there. OUT then holds log.csv, recipe.json and the model, in float16.
 
 What differs from `train_long.py`: worker processes draw the pairs of a whole
 epoch, the GPU hides tokens itself, and one call of it takes many steps. The
-tables of the embeddings compute in float32: thousands of tokens of a batch add
-to the gradient of one row, more than bfloat16 can add up.
+tables of the embeddings compute in float32, so that the gradient of a row, to
+which thousands of tokens of a batch add, is summed in float32.
 """
 
 import csv
