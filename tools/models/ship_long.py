@@ -10,6 +10,7 @@ out, genre by genre.
 """
 
 import csv
+import json
 import statistics
 import sys
 from pathlib import Path
@@ -26,6 +27,41 @@ from ship_model import shorten
 VOCABULARY = 16_384
 DROPOUT = 0.1
 LOG = ("step", "tokens", "length", "rate", "mlm_loss", "nsp_loss")
+# Source, its license, and whom to credit.
+CREDITS = (
+    ("English Wikipedia of 2019", "CC BY-SA 3.0", "its authors"),
+    ("SQuAD 1.1", "CC BY-SA 4.0", "Rajpurkar et al. (2016)"),
+    ("Changelog podcasts", "CC BY-SA 4.0", "Changelog Media"),
+    ("Stack Exchange", "CC BY-SA 3.0 and 4.0", "its authors"),
+    ("Schema-Guided Dialogue", "CC BY-SA 4.0", "Rastogi et al. (2020)"),
+    (
+        "English Web Treebank, GUM",
+        "CC BY-SA 4.0",
+        "Silveira et al. (2014), Zeldes (2017)",
+    ),
+    ("OpenStax textbooks", "CC BY 4.0", "OpenStax, Rice University"),
+    ("Taskmaster-4", "CC BY 4.0", "Google"),
+    ("MedQuAD", "CC BY 4.0", "Ben Abacha and Demner-Fushman (2019)"),
+    ("African Storybook, Pratham Books", "CC BY", "their authors"),
+    ("QMSum with AMI and ICSI", "MIT and CC BY 4.0", "Zhong et al. (2021)"),
+    ("Topical-Chat", "CDLA-Sharing 1.0", "Gopalakrishnan et al. (2019)"),
+    ("usesthis.com", "MIT", "Daniel Bogan"),
+    (
+        "Rust blog and RFCs, PEPs, Sourcegraph handbook, GOV.UK manual",
+        "MIT, Apache 2.0 or public domain",
+        "their authors",
+    ),
+    (
+        "pages and speeches of the government of the United States",
+        "public domain",
+        "no author to name",
+    ),
+    (
+        "books of Standard Ebooks and of the ELTeC collection",
+        "texts out of copyright in the United States",
+        "Standard Ebooks; ELTeC, COST Action Distant Reading",
+    ),
+)
 # Ten sentences that say nothing of the person but the job.
 TEMPLATES = (
     "The {job} said that [MASK] was tired.",
@@ -65,8 +101,8 @@ def main():
     facts = {
         "corpus": {n: record[n] for n in ("tokens", "documents")},
         "genres": read_json(folder / "genres.json"),
-        "recipe": read_json(out / "recipe.json"),
-        "minutes": read_json(out / "minutes.json"),
+        "recipe": json.loads((out / "recipe.json").read_text("utf-8")),
+        "minutes": json.loads((out / "minutes.json").read_text("utf-8")),
         "scores": measure(target, folder, record),
         "before": measure_before(folder),
         "percent_she": probe(target),
@@ -234,7 +270,10 @@ def write_card(folder, facts):
         ),
         "Do not let it decide about people. It is made for learning how such "
         "models work and as a start for small tasks.",
-        cards.license_paragraph("mini-long"),
+        "License: CC BY-SA 4.0, that of a part of the text it was trained on. "
+        "Trained on: "
+        + "; ".join(f"{text} ({', '.join(why)})" for text, *why in CREDITS)
+        + ".",
     ]
     return cards.join(paragraphs)
 
