@@ -1,0 +1,123 @@
+"""Copies a taught model to a folder, with its figures and its card.
+
+    .venv/bin/python tools/models/ship_taught.py OUT TARGET [FOLDER]
+
+OUT is the folder of `tools/models/teach_on_gpu.py`, FOLDER what
+`tools/models/mix_corpus.py` makes, `local/long` if it is not named. Weights are
+stored as float16, and dropout goes back to the paper's 0.1, for fine-tuning.
+"""
+
+import csv
+import dataclasses
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import bertbook as bb
+import cards
+from bertbook.pretraining import evaluation
+from ship_long import CREDITS, DROPOUT, VOCABULARY, held_out
+from ship_model import shorten
+from teach_on_gpu import LAYERS, LONG, MASK_RATE, PART, SENTENCES, SHARES, SHORT
+
+LOG = ("step", "tokens", "rate", *SHARES, "bits", "held_out_mlm_accuracy")
+
+
+def main():
+    """Ships the model."""
+    out, target = map(Path, sys.argv[1:3])
+    folder = Path(sys.argv[3] if len(sys.argv) > 3 else "local/long")
+    trained = bb.BertForPreTraining.from_pretrained(out / "model")
+    config = trained.config.replace(
+        hidden_dropout_prob=DROPOUT, attention_probs_dropout_prob=DROPOUT
+    )
+    shipped = bb.BertForPreTraining(config)
+    shipped.set_weights(trained.get_weights())
+    shipped.tokenizer = trained.tokenizer
+    shipped.save_pretrained(target, "float16")
+    with open(out / "log.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    with open(target / "log.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, LOG, lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({n: shorten(row.get(n) or "") for n in LOG})
+    ends = {n: [float(rows[i][n]) for i in (0, -1)] for n in SHARES}
+    facts = {
+        "part": dataclasses.asdict(PART),
+        "tokens": int(rows[-1]["tokens"]),
+        "seconds": float(rows[-1]["seconds"]),
+        "losses": ends,
+        "bits": measure(target, folder),
+    }
+    cards.keep(target, facts, write_card(target, facts))
+
+
+def measure(model_folder, folder):
+    """Returns bits a character of the held-out text of each genre."""
+    model = bb.BertForPreTraining.from_pretrained(model_folder)
+    found = {}
+    for path in sorted((folder / f"genres-{VOCABULARY}").iterdir()):
+        examples = held_out(path, model.tokenizer)
+        nats = evaluation.score_pretraining(model, examples)["mlm_loss"]
+        found[path.name] = evaluation.bits_per_character(
+            nats, examples, model.tokenizer
+        )
+    return found
+
+
+def write_card(folder, facts):
+    """Returns the text of the card."""
+    part, losses = facts["part"], facts["losses"]
+    bits = [b for genre, b in facts["bits"].items() if genre != "today"]
+    falls = ", ".join(
+        f"{name.replace('_loss', '')} from {first:.2f} to {last:.2f}"
+        for name, (first, last) in losses.items()
+        if name != "mlm_loss"
+    )
+    shares = ", ".join(
+        f"{name.replace('_loss', '')} {share:g}"
+        for name, share in SHARES.items()
+    )
+    paragraphs = [
+        f"# {folder.name}",
+        "`mini` after a lesson from all-MiniLM-L6-v2, a published encoder of "
+        "6 layers and width 384 (Apache 2.0), which its makers tuned on a "
+        "billion pairs of texts, questions of SQuAD with their passages among "
+        "them. Same shape, same pieces, in float16. The head that guesses "
+        "hidden words is alive; that of the next sentence is not, because the "
+        "lesson gave its input another meaning.",
+        "## Lesson",
+        f"{facts['tokens'] / 1e6:.0f} million tokens of the corpus of `mini`: "
+        f"texts of up to {LONG} tokens, and {SENTENCES} single sentences of "
+        f"up to {SHORT} beside each. Both models read the same words, each in "
+        f"its own pieces; {MASK_RATE:.0%} of the student's are hidden. The "
+        "vector of a word is the mean of its pieces. Three losses: hidden "
+        "words; words, 1 minus the cosine with what the teacher's layers "
+        f"{LAYERS[0]} and {LAYERS[1]} say, after a matrix that is thrown away; "
+        "texts, the same for the pooled vector of [CLS] and the teacher's "
+        "mean of a text. The teacher's mean vector is taken off first. "
+        f"Weights: {shares}. {part['batch_size']} texts a step, a rate of "
+        f"{part['begin']:g} down to {part['end']:g} in a line. "
+        f"{facts['seconds'] / 60:.0f} minutes of one H200. "
+        "`tools/models/teach_on_gpu.py` is the whole recipe, `log.csv` the "
+        "curve.",
+        "Positions from 128 on were trained afterwards and alone, on hidden "
+        "words in rows of 512 tokens, 3.3 million tokens.",
+        "## Figures",
+        f"The losses fell: {falls}. On held-out text of {len(bits)} genres it "
+        f"needs {np.mean(bits):.2f} bits a character for hidden words.",
+        "## Limits",
+        "Those of `mini`, and what its teacher took for granted.",
+        "License: CC BY-SA 4.0, that of a part of the text it was trained on. "
+        "Trained on: vectors of all-MiniLM-L6-v2 (Apache 2.0, the authors of "
+        "sentence-transformers); "
+        + "; ".join(f"{text} ({', '.join(why)})" for text, *why in CREDITS)
+        + ".",
+    ]
+    return cards.join(paragraphs)
+
+
+if __name__ == "__main__":
+    main()
