@@ -97,6 +97,7 @@ class ScaledEmbeddings(keras.layers.Layer):
     def build(self, ids_shape):
         """Creates the table, `(V, D)`."""
         self.token.build(ids_shape)
+        self.position.build((*ids_shape, self.token.output_dim))
 
     def call(self, ids, position_ids=None, training=None):
         """Returns one vector a token, `(B, S, D)`, for ids, `(B, S)`."""

@@ -141,6 +141,14 @@ def test_ctrl_c_says_which_folder_the_command_goes_on_in(monkeypatch, capsys):
     )
 
 
+@pytest.fixture
+def ctrl_c():
+    """Lets Ctrl-C reach programs, also where a shell runs this behind it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
@@ -157,7 +165,7 @@ def test_ctrl_c_says_which_folder_the_command_goes_on_in(monkeypatch, capsys):
     ],
     ids=["finetune", "pretrain"],
 )
-def test_ctrl_c_is_one_line_that_says_how_to_go_on(words, tmp_path):
+def test_ctrl_c_is_one_line_that_says_how_to_go_on(words, tmp_path, ctrl_c):
     out = tmp_path / "run"
     if words[-1] == "--corpus":
         corpus = tmp_path / "corpus.txt"

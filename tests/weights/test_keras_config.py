@@ -83,6 +83,14 @@ def test_the_file_of_every_class_keeps_its_tokenizers(kind, tmp_path):
         assert theirs.lowercase is ours.lowercase is False
 
 
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_layer_is_built_before_the_first_call(kind):
+    """Keras quantizes a model only when all of them are."""
+    layers = make(kind)._flatten_layers()
+    unbuilt = [layer.name for layer in layers if not layer.built]
+    assert unbuilt == []
+
+
 @pytest.mark.parametrize("mode", ["int8", "int4"])
 @each_class("CausalLM")
 def test_a_quantized_model_loads_from_its_file(mode, kind, tmp_path):
