@@ -188,6 +188,74 @@ def test_choices_have_four_endings_and_balanced_labels():
             assert len(endings) == 4
 
 
+NEGATIONS = words(
+    "no not never nobody none nothing without cannot neither nor hardly"
+)
+PRONOUNS = words(
+    "i me my you your he him his she her it its we us our they them their"
+)
+
+
+def has(*sought):
+    """Returns a rule: take an ending with one of these words."""
+    return lambda _, ending: not set(sought).isdisjoint(words(ending))
+
+
+def overlap(beginning, ending):
+    """Returns how many words of an ending stand in its beginning."""
+    return len(set(words(beginning)) & set(words(ending)))
+
+
+# What a rule that does not read may go by: it takes the ending of most.
+RULES = {
+    "longest": lambda _, ending: len(ending),
+    "most words": lambda _, ending: len(words(ending)),
+    "shortest": lambda _, ending: -len(ending),
+    "fewest words": lambda _, ending: -len(words(ending)),
+    "and": has("and"),
+    "longest with and": lambda _, ending: (
+        "and" in words(ending),
+        len(ending),
+    ),
+    "comma": lambda _, ending: "," in ending,
+    "negation": has(*NEGATIONS),
+    "pronoun": has(*PRONOUNS),
+    "most of the beginning": overlap,
+    "least of the beginning": lambda *texts: -overlap(*texts),
+}
+
+
+def answers(part):
+    """Yields the beginning, the endings and the label of every row."""
+    for row in read_choices(SAMPLES / "choices" / f"{part}.csv"):
+        endings = [row[f"ending{number}"] for number in range(4)]
+        yield row["startphrase"], endings, int(row["label"])
+
+
+def right(marks, label):
+    """Returns 1 where the highest mark is right, a share where several are."""
+    highest = [mark == max(marks) for mark in marks]
+    return highest[label] / sum(highest)
+
+
+# By chance a rule is right in 15 of 60, give or take 3.4.
+@pytest.mark.parametrize("name", RULES)
+def test_no_rule_that_does_not_read_chooses_the_right_ending(name):
+    hits = [
+        right([RULES[name](beginning, ending) for ending in endings], label)
+        for part in PARTS
+        for beginning, endings, label in answers(part)
+    ]
+    assert len(hits) == 60
+    assert sum(hits) <= 20
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_no_place_holds_the_right_ending_too_often(place):
+    labels = [label for part in PARTS for *_, label in answers(part)]
+    assert labels.count(place) <= 20
+
+
 # Translation.
 
 LANGUAGES = ("english", "spanish")
