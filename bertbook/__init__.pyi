@@ -353,7 +353,7 @@ class BertEncoder(_Model):
     def embed_texts(
         self,
         texts: Texts,
-        pooling: Literal["mean", "cls", "max"] = "mean",
+        pooling: Literal["mean", "cls", "max"] | None = None,
         max_length: int | None = None,
         batch_size: int = 32,
         *,

@@ -225,6 +225,7 @@ PROBLEM_TYPES = (
     "multi_label_classification",
 )
 TAG_STRATEGIES = ("first", "last", "all")
+POOLINGS = ("mean", "cls", "max")
 
 
 def check_extra(config: Any) -> None:
@@ -269,6 +270,24 @@ def _is_finite(value: Any) -> bool:
     return _is_number(value) and abs(as_number(value)) < float("inf")
 
 
+VECTOR_RULES: dict[str, Callable[[Any], bool]] = {
+    "pooling": lambda value: value in POOLINGS,
+    "normalize": lambda value: isinstance(value, bool),
+    "max_length": lambda value: _is_integer(value) and value >= 1,
+    "lowercase": lambda value: isinstance(value, bool),
+    "prompt": lambda value: isinstance(value, str),
+    "other": lambda value: isinstance(value, str),
+}
+
+
+def _is_text_vectors(value: Any) -> bool:
+    """Returns whether a value says how the vector of a text is made."""
+    return isinstance(value, Mapping) and all(
+        key in VECTOR_RULES and VECTOR_RULES[key](part)
+        for key, part in value.items()
+    )
+
+
 EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "architectures": (_is_list_of_names, "a list of names of models"),
     "classifier_dropout": (_is_rate, "in [0, 1), or null"),
@@ -285,6 +304,10 @@ EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tag_strategy": (
         lambda value: value in TAG_STRATEGIES,
         f"one of {', '.join(TAG_STRATEGIES)}",
+    ),
+    "text_vectors": (
+        _is_text_vectors,
+        f"an object with any of {', '.join(VECTOR_RULES)}",
     ),
 }
 
@@ -436,8 +459,8 @@ EXPECTED_EXTRA = {
     "output_past", "pooler_fc_size",
     "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type", "position_embedding_type",
-    "problem_type", "pruned_heads", "tag_strategy", "tie_word_embeddings",
-    "torch_dtype", "transformers_version", "use_cache",
+    "problem_type", "pruned_heads", "tag_strategy", "text_vectors",
+    "tie_word_embeddings", "torch_dtype", "transformers_version", "use_cache",
 }  # fmt: skip
 
 

@@ -27,6 +27,11 @@ HUB_FILES = (
     "tokenizer_config.json",
     "special_tokens_map.json",
     "added_tokens.json",
+    # What sentence-transformers makes one vector of a text by.
+    "modules.json",
+    "*_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
     # The second vocabulary of an encoder-decoder.
     "target/vocab.txt",
     "target/tokenizer.json",

@@ -210,6 +210,7 @@ RIGHT_EXTRA = {
     "num_labels": 3,
     "problem_type": "regression",
     "tag_strategy": "last",
+    "text_vectors": {"pooling": "cls", "normalize": True, "max_length": 9},
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from bertbook.datasets.catalog import SETS
 from bertbook.datasets.load import load_dataset
+from bertbook.datasets.own_files import MOST_NUMBERS
 from bertbook.tasks.labels import names_of, sorted_names
 
 # The task of a data set, and the columns that it needs.
@@ -45,7 +46,6 @@ SEPARATORS = "|;,"
 # A call in a message of `load_dataset`, and a keyword in it with its value.
 CALL = re.compile(r'load_dataset\("[^"]*", ([^()]*)\)')
 KEYWORD = re.compile(r'\b([a-z]+(?:_pair)?)_column\b(?:="([^"]*)",?)?')
-MOST_NUMBERS = 100  # different integers that are taken for names of classes
 MOST_SHOWN = 10  # labels
 
 

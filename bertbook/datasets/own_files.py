@@ -11,11 +11,14 @@ import hashlib
 import os
 import warnings
 import zipfile
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from bertbook.checks import as_number, is_integer
+import numpy as np
+
+from bertbook.checks import as_number, check_switch, is_integer
 from bertbook.datasets.cells import shown
 from bertbook.datasets.columns import as_columns
 from bertbook.datasets.file_formats import (
@@ -42,6 +45,7 @@ SPLITS = {
     "dev": ("dev", "valid", "validation", "val"),
     "test": ("test",),
 }
+MOST_NUMBERS = 100  # different integers that are taken for names of classes
 
 
 def is_own(name: Any) -> bool:
@@ -107,7 +111,7 @@ def load_own(
 
 
 def train_dev_split(
-    data: Any, dev: float = 0.1, seed: int = 0
+    data: Any, dev: float = 0.1, seed: int = 0, stratify: bool = True
 ) -> tuple[Columns, Columns]:
     """Draws some rows of a data set for dev; the others are for training.
 
@@ -115,14 +119,23 @@ def train_dev_split(
     at least one for each part: those whose hash is smallest, the SHA-256 of
     the seed, a colon and the number of the row, such as "0:17". So the same
     rows are drawn on every machine and with every version. Both parts keep the
-    order of the rows. Labels are not looked at: dev may hold few rows of a rare
-    one, or none.
+    order of the rows.
+
+    Where each row has one label, a name or an integer, each label keeps its
+    share: its rows times `dev`, rounded down or up so that the sum is right,
+    the largest remainders up. A label of two rows or more has at least one in
+    each part, even where dev becomes larger by it; the row of a label that
+    occurs once is for training. Scores, lists of labels, choices, and more
+    than 100 different integers are no such labels; nor are those of a column
+    where most rows have a label that no other row has.
 
     Args:
         data: A table of R rows, as `finetune` takes: a dict of columns, a list
             of dicts, a DataFrame, or a `Dataset` of Hugging Face.
         dev: The share of the rows that are drawn, above 0 and below 1.
         seed: An integer; another one draws other rows.
+        stratify: Whether each label keeps its share. False does not look at
+            labels, so that dev may have no row of a rare one.
 
     Returns:
         The rows for training, and those for dev.
@@ -143,13 +156,21 @@ def train_dev_split(
         )
     if not is_integer(seed):
         raise ValueError(f"`seed` must be an integer. Received: {seed!r}.")
+    check_switch(stratify, "stratify")
     if rows < 2:
         raise ValueError(
             "`data` must hold two rows or more, one for each part. Received: "
             f"{rows}."
         )
-    count = min(max(int(rows * float(dev) + 0.5), 1), rows - 1)
-    drawn = set(sorted(range(rows), key=lambda row: _hash(seed, row))[:count])
+    order = sorted(range(rows), key=lambda row: _hash(seed, row))
+    groups = _rows_by_label(columns, order) if stratify else []
+    groups = groups or [order]
+    counts = share_out([len(group) for group in groups], float(dev))
+    drawn = {
+        row
+        for group, count in zip(groups, counts, strict=True)
+        for row in group[:count]
+    }
     parts = [
         kept_rows(columns, ((row in drawn) == is_dev for row in range(rows)))
         for is_dev in (False, True)
@@ -161,6 +182,60 @@ def train_dev_split(
 def _hash(seed: int, row: int) -> bytes:
     """Returns what decides whether a row is drawn."""
     return hashlib.sha256(f"{int(seed)}:{row}".encode()).digest()
+
+
+def _rows_by_label(
+    columns: Mapping[str, Any], order: Sequence[int]
+) -> list[list[int]]:
+    """Returns the rows of each label that occurs twice or more.
+
+    Args:
+        columns: A table.
+        order: The numbers of its rows, in the order in which they are drawn.
+
+    Returns:
+        Lists of rows, in that order; none where rows have no label each.
+    """
+    labels = [] if "choices" in columns else list(columns.get("label", ()))
+    are_names = all(isinstance(label, str) for label in labels)
+    are_numbers = all(
+        is_integer(label) or isinstance(label, bool | np.bool_)
+        for label in labels
+    )
+    if not are_names and not are_numbers:
+        return []
+    if are_numbers and len(set(labels)) > MOST_NUMBERS:
+        return []
+    rows_of = defaultdict(list)
+    for row in order if labels else ():
+        rows_of[labels[row]].append(row)
+    groups = [rows for rows in rows_of.values() if len(rows) > 1]
+    are_classes = 2 * sum(map(len, groups)) >= len(labels)
+    return groups if are_classes else []
+
+
+def share_out(sizes: Sequence[int], share: float) -> list[int]:
+    """Returns how many members of each group a share of all of them takes.
+
+    The sum is the share of all members, rounded half up, but that each group
+    gives at least one member and keeps at least one. What is left after
+    rounding down goes to the groups with the largest remainders.
+
+    Args:
+        sizes: Number of members of each group, two or more.
+        share: Above 0 and below 1.
+
+    >>> share_out([95, 5], 0.1), share_out([25, 15, 10], 0.1)
+    ([9, 1], [3, 1, 1])
+    """
+    exact = [size * share for size in sizes]
+    counts = [max(int(part), 1) for part in exact]
+    left = int(sum(sizes) * share + 0.5) - sum(counts)
+    remainders = [part - n for part, n in zip(exact, counts, strict=True)]
+    largest = sorted(range(len(sizes)), key=lambda i: -remainders[i])
+    for number in largest[: max(left, 0)]:
+        counts[number] += 1
+    return [min(n, size - 1) for n, size in zip(counts, sizes, strict=True)]
 
 
 def _columns_of(data: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from bertbook.checks import (
     check_max_length,
     check_switch,
 )
-from bertbook.config import BertConfig, check_kind
+from bertbook.config import POOLINGS, BertConfig, check_kind
 from bertbook.datasets.columns import as_list
 from bertbook.model.attention import (
     SelfAttention,
@@ -34,8 +34,11 @@ from bertbook.runtime import keras, ops
 from bertbook.tasks.base import Settings
 from bertbook.tasks.text_tasks import tokenize_texts
 from bertbook.weights.pretrained import Pretrained
-
-POOLINGS = ("mean", "cls", "max")
+from bertbook.weights.sentence_transformers import (
+    TextVectors,
+    stored_vectors,
+    write_vectors,
+)
 
 
 class EncoderBlock(keras.layers.Layer):
@@ -255,7 +258,7 @@ class BertEncoder(Pretrained, keras.Model):
     def embed_texts(
         self,
         texts,
-        pooling="mean",
+        pooling=None,
         max_length=None,
         batch_size=32,
         *,
@@ -266,15 +269,24 @@ class BertEncoder(Pretrained, keras.Model):
         Texts of similar length are computed together, so that little is
         wasted on padding; the order of the result is that of `texts`.
 
+        Without `pooling`, an encoder from a folder of sentence-transformers
+        gives the vectors that this library gives, to 1e-5: pooled, cut and
+        normalized as the files of the folder say, and after their prompt, if
+        they name one. The config keeps that as `text_vectors`.
+
         Args:
             texts: A list of B raw texts, or a column of a table.
-            pooling: "mean" of all tokens, "cls" for the first, or "max".
-            max_length: Length to cut to. None never cuts.
+            pooling: "mean" of all tokens, "cls" for the first, or "max",
+                never normalized. None: what the model's folder says, else
+                "mean".
+            max_length: Length to cut to. None never cuts, but where the folder
+                decides about `pooling`, it decides about this, too.
             batch_size: Most texts computed at a time.
             verbose: Whether to print how far it is.
 
         Raises:
-            ValueError: The encoder has no tokenizer, `pooling` is unknown, a
+            ValueError: The encoder has no tokenizer, `pooling` is unknown, or
+                None where the folder asks for what is not computed here; a
                 text is too long, or a vector is NaN or infinite.
         """
         check_count(batch_size, "batch_size")
@@ -286,16 +298,13 @@ class BertEncoder(Pretrained, keras.Model):
                 "`embed_texts` needs a tokenizer: no vocabulary was found "
                 "beside the weights. Set `encoder.tokenizer`."
             )
-        if not isinstance(pooling, str) or pooling not in POOLINGS:
-            raise ValueError(
-                f"`pooling` must be one of {', '.join(POOLINGS)}. "
-                f"Received: {pooling!r}."
-            )
+        how = _vectors_by(pooling, self.config)
+        texts = [how.prepare(text) for text in texts]
         limit = self.config.max_position_embeddings
         vectors = np.empty((len(texts), self.config.hidden_size), "float32")
         if not texts:
             return vectors
-        settings = Settings(max_length=max_length)
+        settings = Settings(max_length=max_length or how.max_length)
         ragged = tokenize_texts(self, texts, None, settings)
         size = batch_size = min(batch_size, len(texts))
         progress = Progress(len(texts), "texts", verbose)
@@ -306,11 +315,27 @@ class BertEncoder(Pretrained, keras.Model):
             outputs = self.compute_on_batch(part)["sequence_output"]
             check_finite(outputs, self, len(rows))
             outputs = outputs.astype("float32")  # 16 bits are too few to sum
-            pooled = _pool(outputs, part["attention_mask"], pooling)
+            pooled = _pool(outputs, part["attention_mask"], how.pooling)
             vectors[rows] = pooled[: len(rows)]
             progress.add(len(rows))
         check_finite(vectors, self)
-        return vectors
+        return _to_length_one(vectors) if how.normalize else vectors
+
+    def _write(self, folder, config, arrays, *options):
+        super()._write(folder, config, arrays, *options)
+        write_vectors(folder, config)
+
+
+def _vectors_by(pooling, config):
+    """Returns how vectors are made: as asked for, else as the config says."""
+    if pooling is None:
+        return stored_vectors(config)
+    if not isinstance(pooling, str) or pooling not in POOLINGS:
+        raise ValueError(
+            f"`pooling` must be one of {', '.join(POOLINGS)}, or None. "
+            f"Received: {pooling!r}."
+        )
+    return TextVectors(pooling=pooling)
 
 
 def _make_pooler(config, dtype):
@@ -340,3 +365,9 @@ def _pool(vectors, attention_mask, pooling):
     if pooling == "max":
         return np.where(real, vectors, -np.inf).max(axis=1)
     return (vectors * real).sum(axis=1) / real.sum(axis=1)
+
+
+def _to_length_one(vectors):
+    """Returns the directions of vectors; one of length 0 stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-12)  # as the library does

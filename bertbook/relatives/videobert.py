@@ -48,6 +48,7 @@ def add_tokens(tokenizer, tokens):
         split_cjk=tokenizer.split_cjk,
         max_word_length=tokenizer.max_word_length,
         added_tokens=[*tokenizer.added_tokens, *tokens],
+        truncation_side=tokenizer.truncation_side,
         engine=tokenizer.engine,
     )
 

@@ -4,10 +4,13 @@
 
 Differences: training picks pairs by how often they occur, as BPE does, because
 the Rust trainer does; `merges.learn_merges` shows WordPiece's own score.
-A text is cut only when `max_length` is given. Where both texts of a pair are
-too long and the room is odd, Google's code gives the odd place to the first;
-the Rust library, and we, to the longer one (to the second where both are
-equally long).
+A text is cut only when `max_length` is given, at the end that the model's files
+name. Rows are padded on the right, whatever they say of `padding_side`: with
+positions counted from 0, padding on the left moves a text to other positions,
+and gives it other vectors than it has alone. Where both texts of a pair are too
+long and the room is odd, Google's code gives the odd place to the first; the
+Rust library, and we, to the longer one (to the second where both are equally
+long).
 """
 
 import json
@@ -57,6 +60,7 @@ TOKENIZER_FILES = (
     "special_tokens_map.json",
 )
 PADDINGS = ("longest", "max_length")
+SIDES = ("right", "left")
 # A longer row or a larger batch is a slip, or the number by which other
 # libraries say that there is no limit: it would fill the memory with [PAD].
 MOST_PADDED = 2**20
@@ -95,6 +99,8 @@ class Tokenizer:
         max_word_length: A longer word, in characters, is [UNK].
         added_tokens: Further pieces that a raw text may hold, kept whole:
             strings, for special tokens, or `AddedToken`s.
+        truncation_side: Which end of a text is lost where `max_length` cuts:
+            "right", or "left" for models that read the end of a text.
         engine: "rust", or "python" for `wordpiece`: slower, same results.
 
     Attributes:
@@ -119,12 +125,18 @@ class Tokenizer:
         split_cjk: bool = True,
         max_word_length: int = wordpiece.HUGGING_FACE_WORD_LIMIT,
         added_tokens: Sequence[str | AddedToken] = (),
+        truncation_side: str = "right",
         engine: str = "rust",
     ):
         if not isinstance(engine, str) or engine not in ENGINES:
             raise ValueError(
                 f"`engine` must be one of {', '.join(ENGINES)}. "
                 f"Received: {engine!r}."
+            )
+        if not isinstance(truncation_side, str) or truncation_side not in SIDES:
+            raise ValueError(
+                f"`truncation_side` must be one of {', '.join(SIDES)}. "
+                f"Received: {truncation_side!r}."
             )
         check_switch(lowercase, "lowercase")
         check_switch(strip_accents is None or strip_accents, "strip_accents")
@@ -151,6 +163,7 @@ class Tokenizer:
             for t in self.added_tokens
             if t.special or t.content in SPECIAL_TOKENS
         )
+        self.truncation_side = truncation_side
         self.engine = engine
         self.pad_token_id, self.unk_token_id = (
             self.ids["[PAD]"],
@@ -161,7 +174,7 @@ class Tokenizer:
             self.ids["[SEP]"],
         )
         self.mask_token_id = self.ids["[MASK]"]
-        self._rust_tokenizers: dict[int | None, rust.Tokenizer] = {}
+        self._rust_tokenizers: dict[tuple[int | None, str], rust.Tokenizer] = {}
         rules = lowercase, self._strips_accents, split_cjk
         self._kept_whole = whole_tokens.without_doubles(
             self.added_tokens, *rules
@@ -199,9 +212,11 @@ class Tokenizer:
 
         What one leaves out is read from tokenizer_config.json,
         special_tokens_map.json, added_tokens.json and the config of the model.
-        Stored truncation and padding are switched off. Where no file says
-        whether a `vocab.txt` is cased, its share of capitalized pieces
-        decides; `decided_by` tells what did.
+        Of stored truncation only the side is taken, `truncation_side`, and
+        stored padding is switched off: rows are padded on the right, and a
+        warning says so where a file names the left. Where no file says whether
+        a `vocab.txt` is cased, its share of capitalized pieces decides;
+        `decided_by` tells what did.
 
         Args:
             name_or_dir: A shipped name, a folder, or "hf://org/name".
@@ -325,6 +340,8 @@ class Tokenizer:
                 for token in SPECIAL_TOKENS
             },
         }
+        if self.truncation_side != "right":  # what others take it for
+            settings["truncation_side"] = self.truncation_side
         if len(self.added_tokens) > len(SPECIAL_TOKENS):
             # Programs that read vocab.txt alone learn of them here.
             settings["added_tokens_decoder"] = {
@@ -343,7 +360,8 @@ class Tokenizer:
             text: The raw text.
             pair: The raw second text.
             max_length: Length to cut to, special tokens included, always from
-                the end of the longer text. None never cuts.
+                the longer text, at its end; with `truncation_side` "left" at
+                its start. None never cuts.
 
         Raises:
             ValueError: A text is not a string or holds a lone surrogate, or
@@ -374,6 +392,10 @@ class Tokenizer:
         padding: str = "longest",
     ) -> dict[str, np.ndarray]:
         """Encodes a batch of texts, padded on the right.
+
+        So a text gets the vectors that it gets alone. Padding on the left, as
+        `padding_side` of other libraries has it, would move it to other
+        positions.
 
         Args:
             texts: A list of B raw texts; a tuple, an array or a column of a
@@ -511,8 +533,12 @@ class Tokenizer:
         parts = [self._cut(t) for t in (text, pair) if t is not None]
         if max_length is not None:
             room = max_length - len(parts) - 1
+            from_left = self.truncation_side == "left"
             lengths = longest_first([len(part) for part in parts], room)
-            parts = [part[:n] for part, n in zip(parts, lengths, strict=True)]
+            parts = [
+                part[len(part) - n :] if from_left else part[:n]
+                for part, n in zip(parts, lengths, strict=True)
+            ]
         added = (0, 0), None, None
         rows: list[tuple] = [("[CLS]", 0, *added)]
         ids = [self.cls_token_id]
@@ -565,12 +591,17 @@ class Tokenizer:
 
     def _rust(self, max_length: int | None) -> rust.Tokenizer:
         """Returns the Rust tokenizer that cuts at `max_length`, made once."""
-        if max_length not in self._rust_tokenizers:
+        key = max_length, self.truncation_side
+        if key not in self._rust_tokenizers:
             built = self._build_rust()
             if max_length is not None:
-                built.enable_truncation(max_length, strategy="longest_first")
-            self._rust_tokenizers[max_length] = built
-        return self._rust_tokenizers[max_length]
+                built.enable_truncation(
+                    max_length,
+                    strategy="longest_first",
+                    direction=self.truncation_side,
+                )
+            self._rust_tokenizers[key] = built
+        return self._rust_tokenizers[key]
 
     def _build_rust(self) -> rust.Tokenizer:
         """Assembles the same five steps from the parts of the Rust library."""

@@ -7,6 +7,7 @@ no file tells the case of a vocabulary do its pieces.
 
 import json
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -118,14 +119,15 @@ def read_tokenizer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     keywords, reasons = _read_rules(library, stored, [*settings, *configs])
     if "lowercase" not in keywords:
         keywords["lowercase"], reasons["lowercase"] = guess_lowercase(pieces)
-    keywords |= {"vocabulary": pieces, "added_tokens": tokens}
+    sides = _read_sides(library, stored, settings)
+    keywords |= {"vocabulary": pieces, "added_tokens": tokens, **sides}
     return keywords, reasons
 
 
 def read_library_file(path: Path) -> dict[str, Any]:
     """Reads a tokenizer.json, and checks that it is one of BERT's.
 
-    Stored truncation and padding are left out on purpose.
+    The length of stored truncation and padding is no part of the tokenizer.
 
     Raises:
         ValueError: The file is damaged or describes another tokenizer.
@@ -139,9 +141,9 @@ def read_library_file(path: Path) -> dict[str, Any]:
                 f"{path}: `{key}` of `{part}` must be {expected!r}. "
                 f"Received: {received!r}."
             )
-    stored.update(truncation=None, padding=None)
+    plain = {**stored, "truncation": None, "padding": None}
     try:
-        Tokenizer.from_str(json.dumps(stored))
+        Tokenizer.from_str(json.dumps(plain))
     except Exception as error:  # the library raises no narrower one
         raise ValueError(f"{path} is no tokenizer.json: {error}.") from error
     limit = stored["model"]["max_input_chars_per_word"]
@@ -267,6 +269,54 @@ def _read_rules(
         limit = stored["model"]["max_input_chars_per_word"]
         keywords["max_word_length"] = limit
     return keywords, reasons
+
+
+def _read_sides(
+    library: Path,
+    stored: Mapping[str, Any],
+    settings: list[tuple[Path, dict[str, Any]]],
+) -> dict[str, str]:
+    """Reads which end of a text is cut; tells where padding is not followed.
+
+    As in transformers, tokenizer_config.json goes before tokenizer.json.
+
+    Returns:
+        `truncation_side`, where a file says it.
+
+    Raises:
+        ValueError: A file names no side.
+    """
+    sides: dict[str, str] = {}
+    for key, part in (
+        ("truncation_side", "truncation"),
+        ("padding_side", "padding"),
+    ):
+        said = stored.get(part)
+        direction = said.get("direction") if isinstance(said, dict) else None
+        claims = [Claim(library, f"`direction` of `{part}`", direction)]
+        claims += [
+            Claim(path, f"`{key}`", values.get(key))
+            for path, values in settings
+            if path.name == "tokenizer_config.json"
+        ]
+        for path, name, value in claims:
+            if value is None:
+                continue
+            side = str(value).lower() if path == library else value
+            if side not in ("right", "left"):
+                raise ValueError(
+                    f"{path}: {name} must be 'right' or 'left'. "
+                    f"Received: {value!r}."
+                )
+            sides[key] = side
+    if sides.pop("padding_side", "right") == "left":
+        warnings.warn(
+            f"{library.parent}: `padding_side` is 'left', but rows are padded "
+            "on the right here, so that a text has the vectors that it has "
+            "alone.",
+            stacklevel=4,
+        )
+    return sides
 
 
 def _check_agreement(claims: list[Claim], instead_of_none: Any = None) -> None:

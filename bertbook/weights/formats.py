@@ -22,6 +22,7 @@ from bertbook.weights.names import (
     encoder_shapes,
     head_names,
 )
+from bertbook.weights.sentence_transformers import with_vectors
 from bertbook.weights.tensors import (
     has_tensors,
     open_tensors,
@@ -111,6 +112,7 @@ def _read_hugging_face(folder: Path) -> Checkpoint:
             or holds no floats, as in a quantized file.
     """
     config = BertConfig.from_json(folder / "config.json")
+    config = with_vectors(config, folder)
     shapes = {_modern_name(n): s for n, s in read_shapes(folder).items()}
     first = {**TIED, **{n.hugging_face: n.bertbook for n in encoder_names(1)}}
     check_sizes(

@@ -38,6 +38,7 @@ from bertbook.weights.matrices import (
     tensor_name,
 )
 from bertbook.weights.names import thirds_of
+from bertbook.weights.sentence_transformers import SENTENCE_FILES
 from bertbook.weights.shapes import shown_shapes
 from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS
 from bertbook.weights.vocabulary import digest_entry, find_tokenizer
@@ -394,7 +395,8 @@ class Pretrained:
 
         They take effect together: at any moment the folder holds the old
         model or the new one. Files of an older model that the new one does
-        not have are removed.
+        not have are removed. An encoder from a folder of sentence-transformers
+        also gets the files by which that library makes the same vectors.
 
         Args:
             folder: Made where it is missing.
@@ -424,7 +426,7 @@ class Pretrained:
         A tokenizer beside no weights is nobody's yet: it stays.
         """
         if not any(any(folder.glob(name)) for name in WEIGHT_FILES):
-            return WEIGHT_FILES
+            return (*WEIGHT_FILES, *SENTENCE_FILES)
         old = [name for name in TOKENIZER_FILES if (folder / name).is_file()]
         if self.tokenizer is None and old:
             warnings.warn(
@@ -434,7 +436,7 @@ class Pretrained:
             )
         # A translator has a second tokenizer in a sub-folder.
         second = [f"target/{name}" for name in TOKENIZER_FILES]
-        return (*WEIGHT_FILES, *TOKENIZER_FILES, *second)
+        return (*WEIGHT_FILES, *SENTENCE_FILES, *TOKENIZER_FILES, *second)
 
     def _save_tokenizers(self, folder):
         """Writes the files of every tokenizer of the model."""

@@ -4,10 +4,13 @@ import csv
 import io
 import json
 import math
+import random
 import re
 import sys
 import warnings
+from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -447,6 +450,9 @@ def test_the_draw_is_the_same_for_ever():
     data = {"text": list(range(20))}
     assert bb.train_dev_split(data, 0.25)[1]["text"] == [4, 7, 9, 15, 18]
     assert bb.train_dev_split(data, 0.1, seed=1)[1]["text"] == [7, 11]
+    data["label"] = ["usual"] * 16 + ["rare"] * 4
+    assert bb.train_dev_split(data, 0.25)[1]["text"] == [4, 7, 9, 15, 18]
+    assert bb.train_dev_split(data, 0.1, seed=1)[1]["text"] == [7, 17]
 
 
 @random_tests
@@ -466,17 +472,107 @@ def test_parts_share_no_row_and_lose_none(count, dev, seed):
         assert part["text"] == [f"t{i}" for i in part["id"]]
 
 
+@pytest.mark.parametrize(
+    "labels", [("usual", "rare"), (0, 1), (False, True), (np.int64(7), 3)]
+)
+def test_each_label_keeps_its_share(labels):
+    """95 rows of one label and 5 of another: dev has 19 and 1."""
+    column = np.array([labels[0]] * 95 + [labels[1]] * 5, dtype=object)
+    data = {"id": list(range(100)), "label": list(column)}
+    for seed in range(20):
+        train, dev = bb.train_dev_split(data, 0.2, seed)
+        assert Counter(dev["label"]) == {labels[0]: 19, labels[1]: 1}
+        assert Counter(train["label"]) == {labels[0]: 76, labels[1]: 4}
+        assert sorted(train["id"] + dev["id"]) == data["id"]
+        assert dev["id"] == sorted(dev["id"])
+        assert (train, dev) == bb.train_dev_split(data, 0.2, seed)
+    others = bb.train_dev_split(data, 0.2, seed + 1)
+    assert others[1]["id"] != dev["id"]
+
+
+def test_without_stratify_a_rare_label_may_have_no_row_for_dev():
+    data = {"label": ["usual"] * 95 + ["rare"] * 5}
+    plain = {"text": list(range(100))}
+    rows = bb.train_dev_split(plain, 0.2)[1]["text"]
+    _, dev = bb.train_dev_split(data, 0.2, stratify=False)
+    assert dev["label"] == [data["label"][row] for row in rows]
+    counts = [
+        bb.train_dev_split(data, 0.1, seed, stratify=False)[1]["label"]
+        for seed in range(10)
+    ]
+    assert any("rare" not in labels for labels in counts)
+
+
+@random_tests
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=8).filter(
+        lambda sizes: 2 * sizes.count(1) <= sum(sizes)
+    ),
+    st.floats(0.01, 0.99),
+    st.integers(0, 99),
+)
+def test_shares_of_labels_by_loops(sizes, dev, seed):
+    column = [f"l{i}" for i, size in enumerate(sizes) for _ in range(size)]
+    random.Random(seed).shuffle(column)
+    train, held_out = (
+        Counter(part["label"])
+        for part in bb.train_dev_split({"label": column}, dev, seed)
+    )
+    total = 0
+    for number, size in enumerate(sizes):
+        count = held_out[f"l{number}"]
+        assert train[f"l{number}"] == size - count >= 1
+        assert (count >= 1) == (size > 1)
+        if 1 < count < size - 1:
+            assert abs(count - size * dev) < 1
+        total += count
+    several = [size for size in sizes if size > 1]
+    if all(1 <= size * dev <= size - 1 for size in several):
+        assert abs(total - sum(several) * dev) <= 0.5 + 1e-9
+
+
+def test_tables_without_a_label_a_row_are_split_as_before():
+    plain = bb.train_dev_split({"text": list(range(40))}, 0.2)[1]["text"]
+    tables = {
+        "scores": {"label": [i / 4 for i in range(40)]},
+        "integers as scores": {"label": [0, 0, *range(200)]},
+        "lists": {"label": [["a"], ["a", "b"]] * 20},
+        "choices": {"choices": [["a", "b"]] * 40, "label": [0] * 30 + [1] * 10},
+        "a gap": {"label": [*"ab" * 19, "a", None]},
+        "two kinds": {"label": [*"ab" * 19, "a", 0]},
+        "each once": {"label": [f"l{i}" for i in range(40)]},
+        "most once": {"label": [f"l{min(i, 21)}" for i in range(40)]},
+    }
+    for name, data in tables.items():
+        rows = len(data["label"])
+        data["text"] = list(range(rows))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, dev = bb.train_dev_split(data, 0.2)
+        if rows == 40:
+            assert dev["text"] == plain, name
+        else:
+            assert len(dev["text"]) == 40, name  # a fifth of 202
+
+
 def test_a_label_that_only_dev_has_is_told():
     data = {"text": list("abcde"), "label": ["x", "x", "x", "rare", "y"]}
     told = "`label`: 'rare', 'y' occur only in the rows for dev"
     with pytest.warns(UserWarning, match=told):
-        _, dev = bb.train_dev_split(data, 0.4)
+        _, dev = bb.train_dev_split(data, 0.4, stratify=False)
     assert dev["label"] == ["rare", "y"]
     with pytest.warns(UserWarning, match="`tags`: 'B-X' occur only"):
         bb.train_dev_split({"tags": [["O"], ["O"], ["B-X", "O"]]}, 0.3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bb.train_dev_split({"label": [0.5, 1.5, 2.5, 3.5, 4.5]}, 0.4)
+        _, dev = bb.train_dev_split(data, 0.4)  # labels of one row: training
+    assert dev["label"] == ["x"]
+
+
+def test_stratify_is_a_switch():
+    with pytest.raises(ValueError, match="`stratify` must be True or False"):
+        bb.train_dev_split({"label": [0, 1]}, stratify="label")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ PREDICT = {
     ),
     ("BertEncoder", "embed_texts"): (
         {"texts": ["a"]},
-        {"texts": [], "pooling": []} | LENGTHS,
+        {"texts": [], "pooling": ["None"]} | LENGTHS,
     ),
 }
 

@@ -3,6 +3,7 @@
 Run by `make test-peers`, in an environment with transformers.
 """
 
+import numpy as np
 import pytest
 
 from bertbook.text.added_tokens import AddedToken
@@ -109,3 +110,29 @@ def test_files_beside_a_vocabulary_are_read_as_transformers_reads_them(
     ours = Tokenizer.from_pretrained(tmp_path)
     assert ours.ids["[CITY]"] == theirs.convert_tokens_to_ids("[CITY]")
     assert ours.ids["[E1]"] == theirs.convert_tokens_to_ids("[E1]")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_long_texts_lose_the_same_end(side, engine, tmp_path):
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces()), encoding="utf-8")
+    theirs = transformers.BertTokenizer.from_pretrained(
+        tmp_path, truncation_side=side
+    )
+    theirs.save_pretrained(tmp_path / "saved")
+    ours = Tokenizer.from_pretrained(tmp_path / "saved", engine=engine)
+    ours.save_pretrained(tmp_path / "again")
+    for folder in ("saved", "again"):
+        saved = transformers.AutoTokenizer.from_pretrained(tmp_path / folder)
+        for seconds in (None, TEXTS[::-1]):
+            peer = saved(
+                TEXTS,
+                seconds,
+                truncation=True,
+                max_length=9,
+                padding=True,
+                return_tensors="np",
+            )
+            batch = ours(TEXTS, seconds, max_length=9)
+            for name, array in batch.items():
+                np.testing.assert_array_equal(array, peer[name])

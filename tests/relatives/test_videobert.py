@@ -45,6 +45,12 @@ def test_added_codes_are_tokens():
     assert tokens == ["[CLS]", "[E11.9]", "[I10]", "[SEP]"]
 
 
+def test_more_tokens_change_nothing_of_how_a_text_is_cut():
+    more = add_tokens(Tokenizer(PIECES, truncation_side="left"), ["[>]"])
+    cut = more.encode("cut it [>]", max_length=4).tokens
+    assert cut == ["[CLS]", "##t", "[>]", "[SEP]"]
+
+
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [

@@ -61,11 +61,11 @@ def mini():
     return Tokenizer.from_pretrained("mini")
 
 
-def encode_by_peer(peer, text, pair=None, max_length=None):
+def encode_by_peer(peer, text, pair=None, max_length=None, side="right"):
     if max_length is None:
         peer.no_truncation()
     else:
-        peer.enable_truncation(max_length)
+        peer._tokenizer.enable_truncation(max_length, direction=side)
     return peer.encode(text, pair)
 
 
@@ -198,6 +198,41 @@ def test_padding_to_max_length(engine):
 
 
 @engines
+def test_what_is_cut_on_the_left_by_hand(engine):
+    tokenizer = Tokenizer(TOY, truncation_side="left", engine=engine)
+    assert tokenizer.truncation_side == "left"
+    text = "hello how are you"
+    assert tokenizer.encode(text, max_length=4).tokens[1:-1] == ["are", "you"]
+    pair = tokenizer.encode(text, "i?", max_length=7)
+    tokens = ["[CLS]", "are", "you", "[SEP]", "i", "?", "[SEP]"]
+    assert pair.tokens == tokens
+    assert pair.offsets[1:3] == [(10, 13), (14, 17)]
+    assert pair.token_type_ids == [0, 0, 0, 0, 1, 1, 1]
+    batch = tokenizer([text, ""], ["i?", text], max_length=5)
+    rows = [
+        [tokenizer.vocabulary[i] for i in row] for row in batch["input_ids"]
+    ]
+    assert rows[0] == ["[CLS]", "you", "[SEP]", "?", "[SEP]"]
+    assert rows[1] == ["[CLS]", "[SEP]", "are", "you", "[SEP]"]
+    assert len(tokenizer.encode("you " * 1_009)) == 1_011
+
+
+@engines
+def test_the_side_may_be_set_between_two_texts(engine):
+    tokenizer = Tokenizer(TOY, engine=engine)
+    text, sides = "how are you", {"right": "how", "left": "you"}
+    for side, token in [*sides.items()] * 2:
+        tokenizer.truncation_side = side
+        assert tokenizer.encode(text, max_length=3).tokens[1] == token
+
+
+@pytest.mark.parametrize("side", ["Left", "", None, True, ["left"]])
+def test_an_unknown_side_is_refused(side):
+    with pytest.raises(ValueError, match="`truncation_side` must be one of"):
+        Tokenizer(TOY, truncation_side=side)
+
+
+@engines
 def test_nothing_is_cut_without_max_length(engine):
     tokenizer = Tokenizer(TOY, engine=engine)
     assert len(tokenizer.encode("you " * 1_009)) == 1_011
@@ -242,6 +277,18 @@ def test_both_engines_match_the_peer(
     expected = encode_by_peer(peer, text, pair, max_length)
     for ours in (rust, python):
         received = ours.encode(text, pair, max_length)
+        assert texts.as_tuple(received) == texts.as_tuple(expected)
+
+
+@random_tests
+@given(texts.texts(), pairs_or_none, st.integers(5, 29))
+def test_both_engines_cut_on_the_left_as_the_peer(text, pair, max_length):
+    *ours, peer = three()
+    expected = encode_by_peer(peer, text, pair, max_length, "left")
+    for tokenizer in ours:
+        other = copy.copy(tokenizer)
+        other.truncation_side = "left"
+        received = other.encode(text, pair, max_length)
         assert texts.as_tuple(received) == texts.as_tuple(expected)
 
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tokenizers import Tokenizer as Library
 
 from bertbook.text.tokenizer import ENGINES, Tokenizer
 from bertbook.text.vocabulary import SPECIAL_TOKENS
@@ -205,6 +206,83 @@ def test_a_config_may_tell_the_case(tmp_path):
     assert not Tokenizer.from_pretrained(tmp_path).lowercase
 
 
+LONG = "hello world new a"
+SIDES = {
+    "the settings": ({}, {"truncation_side": "left"}),
+    "the library": ({"truncation": "Left"}, None),
+    "the settings before the library": (
+        {"truncation": "Right"},
+        {"truncation_side": "left"},
+    ),
+    "a gap in the settings": (
+        {"truncation": "Left"},
+        {"truncation_side": None},
+    ),
+}
+
+
+def write_sides(folder, library, settings):
+    """Writes the directions of a tokenizer.json, and a tokenizer_config."""
+    whole = {
+        "truncation": {
+            "max_length": 3, "strategy": "LongestFirst", "stride": 0
+        },
+        "padding": {
+            "strategy": "BatchLongest", "pad_to_multiple_of": None,
+            "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]",
+        },
+    }  # fmt: skip
+    parts = {
+        part: {**whole[part], "direction": direction}
+        for part, direction in library.items()
+    }
+    changed_library(folder, **parts)
+    if settings is not None:
+        write(folder, tokenizer_config=settings)
+
+
+@engines
+@pytest.mark.parametrize("source", SIDES)
+def test_the_end_that_is_cut_is_read(source, engine, tmp_path):
+    write_sides(tmp_path, *SIDES[source])
+    tokenizer = Tokenizer.from_pretrained(tmp_path, engine=engine)
+    assert tokenizer.truncation_side == "left"
+    assert len(tokenizer.encode(LONG)) == 6  # nothing else of it is read
+    library = Library.from_file(str(tmp_path / "tokenizer.json"))
+    library.enable_truncation(4, direction="left")
+    ids = tokenizer([LONG, "x"], max_length=4)["input_ids"]
+    assert ids[0].tolist() == library.encode(LONG).ids
+    assert tokenizer.decode(ids[0]) == "new a"
+
+
+def test_the_end_that_is_cut_is_saved(tmp_path):
+    for side in ("left", "right"):
+        tokenizer = Tokenizer(PIECES, truncation_side=side)
+        tokenizer.save_pretrained(tmp_path)
+        again = Tokenizer.from_pretrained(tmp_path)
+        assert again.truncation_side == side
+        settings = (tmp_path / "tokenizer_config.json").read_text("utf-8")
+        assert ("truncation_side" in settings) == (side == "left")
+
+
+@pytest.mark.parametrize(
+    ("library", "settings"),
+    [
+        ({}, {"padding_side": "left"}),
+        ({"padding": "Left"}, None),
+        ({"padding": "Right"}, {"padding_side": "left"}),
+    ],
+)
+def test_padding_on_the_left_is_told_and_left_out(library, settings, tmp_path):
+    write_sides(tmp_path, library, settings)
+    with pytest.warns(UserWarning, match="is 'left', but rows are padded on"):
+        tokenizer = Tokenizer.from_pretrained(tmp_path)
+    batch = tokenizer([LONG, "x"])
+    assert batch["attention_mask"].tolist() == [[1] * 6, [1, 1, 1, 0, 0, 0]]
+    tokenizer.save_pretrained(tmp_path)
+    Tokenizer.from_pretrained(tmp_path)  # a warning would be an error
+
+
 # Error: two files disagree.
 
 
@@ -278,6 +356,14 @@ def test_a_disagreement_names_both_files_and_values(case, tmp_path):
 
 
 BAD_FILES = {
+    "an end that is none": (
+        {"tokenizer_config": {"truncation_side": "both"}},
+        ["tokenizer_config.json: `truncation_side` must be 'right' or 'left'"],
+    ),
+    "a side that is none": (
+        {"tokenizer_config": {"padding_side": 1}},
+        ["tokenizer_config.json: `padding_side` must be 'right' or 'left'"],
+    ),
     "another mask": (
         {"tokenizer_config": {"mask_token": "<mask>"}},
         ["`mask_token` must be '[MASK]'. Received: '<mask>'."],

@@ -58,7 +58,11 @@ every_way = pytest.mark.parametrize("way", WAYS)
 def test_a_copy_encodes_texts_as_its_model(way, tmp_path):
     model = make("BertForSequenceClassification")
     model.tokenizer = bb.Tokenizer(
-        PIECES, lowercase=False, max_word_length=5, added_tokens=["Oslo"]
+        PIECES,
+        lowercase=False,
+        max_word_length=5,
+        added_tokens=["Oslo"],
+        truncation_side="left",
     )
     again = WAYS[way](model, tmp_path)
     for text in (
@@ -66,7 +70,10 @@ def test_a_copy_encodes_texts_as_its_model(way, tmp_path):
         "Osloa abbbbb",
         "OSLO a-b",
     ):
-        assert again.tokenizer.encode(text) == model.tokenizer.encode(text)
+        for length in (None, 4):
+            expected = model.tokenizer.encode(text, max_length=length)
+            received = again.tokenizer.encode(text, max_length=length)
+            assert received == expected
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -173,9 +173,7 @@ def compare(encoder):
     """
     pairs = bb.load_dataset("stsb", "dev")
     one, two = (
-        center(
-            to_length_one(encoder.embed_texts(pairs[name], max_length=LENGTH))
-        )
+        center(to_length_one(encoder.embed_texts(pairs[name], "mean", LENGTH)))
         for name in ("text", "text_pair")
     )
     return round(metrics.spearman(pairs["label"], (one * two).sum(axis=1)), 4)
