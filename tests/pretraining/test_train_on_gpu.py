@@ -53,6 +53,17 @@ def test_rates_rise_then_fall_in_a_line():
     assert rates.ravel() == pytest.approx(wanted, rel=1e-6)
 
 
+def test_what_fails_in_advance_is_raised_where_it_is_wanted():
+    def items():
+        yield 1
+        raise OSError("no room")
+
+    made = pretraining.made_ahead(items())
+    assert next(made) == 1
+    with pytest.raises(OSError, match="no room"):
+        next(made)
+
+
 def test_rows_of_pairs_are_those_of_the_recipe(corpus):
     part = dataclasses.replace(pretraining.PARTS[1], length=64)
     rows = pretraining.PairDrawer(mini_pieces())(corpus.shards()[0], part, (3,))
@@ -168,6 +179,7 @@ def test_a_model_is_trained_then_taught(tmp_path, monkeypatch):
     run.train(first)
     run.train(last)
     run.save(tmp_path / "run" / "model")
+    run.close()
     assert [row["tokens"] for row in run.log] == [8 * 32 * 4, 8 * 32 * 4 * 3]
     teacher = tmp_path / "run" / "model"
     lesson = teaching.Lesson(
@@ -178,6 +190,7 @@ def test_a_model_is_trained_then_taught(tmp_path, monkeypatch):
     )
     lesson.train(part)
     lesson.save(tmp_path / "lesson" / "model")
+    lesson.close()
     before, after = (
         pretraining.make_model(len(mini()), tmp_path / name / "model")
         for name in ("run", "lesson")

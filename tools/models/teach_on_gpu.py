@@ -55,6 +55,7 @@ def main():
     lesson = Lesson(folder, out, start, teacher)
     lesson.train(PART)
     lesson.save(out / "model")
+    lesson.close()
 
 
 @dataclasses.dataclass(frozen=True)

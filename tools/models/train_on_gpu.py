@@ -131,6 +131,7 @@ def main():
     recipe = [dataclasses.asdict(part) for part in PARTS]
     text = json.dumps(recipe, indent=2) + "\n"
     (out / "recipe.json").write_text(text, encoding="utf-8")
+    run.close()
 
 
 class Rows:
@@ -161,6 +162,10 @@ class Rows:
             self.pool.submit(self.draw, path, part, (self.seed, number, shard))
             for shard, path in enumerate(self.paths[:count])
         ]
+
+    def close(self) -> None:
+        """Ends the workers; what they have not begun is dropped."""
+        self.pool.shutdown(cancel_futures=True)
 
     def chunks(self, part: Part):
         """Yields what a call of the GPU reads, endlessly."""
@@ -218,12 +223,18 @@ def made_ahead(iterator, count=4):
     waiting: queue.Queue = queue.Queue(count)
 
     def fill():
-        for item in iterator:
-            waiting.put(item)
+        try:
+            for item in iterator:
+                waiting.put(item)
+        except Exception as error:  # raised where the next item is wanted
+            waiting.put(error)
 
     threading.Thread(target=fill, daemon=True).start()
     while True:
-        yield waiting.get()
+        item = waiting.get()
+        if isinstance(item, Exception):
+            raise item
+        yield item
 
 
 class Run:
@@ -251,6 +262,7 @@ class Run:
         self.held_out = make_held_out(
             folder / f"genres-{VOCABULARY}", self.tokenizer, self.pieces
         )
+        self.rows = None
         self.log, self.tokens, self.steps = [], 0, 0
         self.started = time.time()
 
@@ -268,6 +280,7 @@ class Run:
 
         from bertbook.training.optimizers import make_optimizer
 
+        self.close()
         self.rows = Rows(self.corpus, seed, self.drawer())
         learner, optimizer = self.learner(), make_optimizer(1e-3)
         optimizer.build(learner.trainable_variables)
@@ -365,6 +378,11 @@ class Run:
             self.learner().trainable_variables, self.state[0], strict=True
         ):
             variable.assign(value)
+
+    def close(self):
+        """Ends what makes rows."""
+        if self.rows is not None:
+            self.rows.close()
 
     def save(self, folder):
         """Writes the model and its tokenizer."""
