@@ -165,7 +165,7 @@ def train_dev_split(
     order = sorted(range(rows), key=lambda row: _hash(seed, row))
     groups = _rows_by_label(columns, order) if stratify else []
     groups = groups or [order]
-    counts = share_out([len(group) for group in groups], float(dev))
+    counts = _share_out([len(group) for group in groups], float(dev))
     drawn = {
         row
         for group, count in zip(groups, counts, strict=True)
@@ -214,7 +214,7 @@ def _rows_by_label(
     return groups if are_classes else []
 
 
-def share_out(sizes: Sequence[int], share: float) -> list[int]:
+def _share_out(sizes: Sequence[int], share: float) -> list[int]:
     """Returns how many members of each group a share of all of them takes.
 
     The sum is the share of all members, rounded half up, but that each group
@@ -225,7 +225,7 @@ def share_out(sizes: Sequence[int], share: float) -> list[int]:
         sizes: Number of members of each group, two or more.
         share: Above 0 and below 1.
 
-    >>> share_out([95, 5], 0.1), share_out([25, 15, 10], 0.1)
+    >>> _share_out([95, 5], 0.1), _share_out([25, 15, 10], 0.1)
     ([9, 1], [3, 1, 1])
     """
     exact = [size * share for size in sizes]
