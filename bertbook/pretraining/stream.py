@@ -140,7 +140,7 @@ class ExampleStream:
         # A fork would copy the threads and locks of a backend.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(
-            self.workers, context, initializer=_tie_to_parent
+            self.workers, context, initializer=tie_to_parent
         ) as pool:
             ahead: deque[tuple[Position, Future]] = deque()
             try:
@@ -171,7 +171,7 @@ class ExampleStream:
             epoch, first = epoch + 1, 0
 
 
-def _tie_to_parent() -> None:
+def tie_to_parent() -> None:
     """Lets a worker end with its parent, and not on its own by Ctrl-C.
 
     A parent that is killed can tell its workers nothing. The operating system

@@ -33,7 +33,7 @@ from bertbook.pretraining.examples import (
     draw_pairs,
 )
 from bertbook.pretraining.masking import Masking, Pieces
-from bertbook.pretraining.stream import _tie_to_parent
+from bertbook.pretraining.stream import tie_to_parent
 
 # Keras is imported late: the workers need none, and one process uses the GPU.
 
@@ -128,7 +128,7 @@ def main():
     for part in PARTS:
         run.train(part)
     run.save(out / "model")
-    recipe = [dataclasses.asdict(part) for part in PARTS]
+    recipe = {"parts": [dataclasses.asdict(part) for part in PARTS]}
     text = json.dumps(recipe, indent=2) + "\n"
     (out / "recipe.json").write_text(text, encoding="utf-8")
     run.close()
@@ -151,7 +151,7 @@ class Rows:
         self.pool = ProcessPoolExecutor(
             max(1, (os.cpu_count() or 2) - 1),
             get_context("spawn"),
-            initializer=_tie_to_parent,
+            initializer=tie_to_parent,
         )
 
     def epoch(self, part: Part) -> list:
@@ -260,7 +260,7 @@ class Run:
         self.corpus = Corpus(shards, read_json(shards / "corpus.json"))
         self.model = make_model(len(self.tokenizer), start)
         self.held_out = make_held_out(
-            folder / f"genres-{VOCABULARY}", self.tokenizer, self.pieces
+            folder / f"genres-{VOCABULARY}", self.pieces
         )
         self.rows = None
         self.log, self.tokens, self.steps = [], 0, 0
@@ -342,12 +342,15 @@ class Run:
 
     def evaluate(self):
         """Returns bits a character of each genre, their mean, accuracies."""
+        from bertbook.pretraining.evaluation import bits_per_character
+
         bits, right, next_right = {}, [], []
-        for genre, (batch, characters) in self.held_out.items():
+        for genre, (batch, examples) in self.held_out.items():
             sums = self.score(*self.state[:2], batch)
             sums = {n: float(value) for n, value in sums.items()}
-            nats = sums["nats"] / characters
-            bits[f"bits_{genre}"] = float(nats / np.log(2))
+            bits[f"bits_{genre}"] = bits_per_character(
+                sums["nats"] / sums["hidden"], examples, self.tokenizer
+            )
             right.append(sums["right"] / sums["hidden"])
             next_right.append(sums["next_right"] / sums["pairs"])
         return bits | {
@@ -467,7 +470,7 @@ def make_step(optimizer, loss):
     place = next(
         number
         for number, variable in enumerate(optimizer.variables)
-        if variable is optimizer._learning_rate
+        if variable is optimizer.learning_rate
     )
     slopes_of = jax.value_and_grad(loss, has_aux=True)
 
@@ -578,8 +581,8 @@ def held_out_sums(outputs, batch):
     }
 
 
-def make_held_out(folder, tokenizer, pieces):
-    """Returns for each genre a batch, and the characters that it hides.
+def make_held_out(folder, pieces):
+    """Returns for each genre a batch of one shape, and its examples.
 
     Length 128 and 15 % hidden, as in the paper.
     """
@@ -591,8 +594,6 @@ def make_held_out(folder, tokenizer, pieces):
         examples = evaluation.held_out_examples(
             corpus, pieces, ExampleSettings(), limit=HELD_OUT_ROWS, part="train"
         )
-        count = (examples["masked_lm_weights"] > 0).sum()
-        bits = evaluation.bits_per_character(1.0, examples, tokenizer)
         rows = len(examples["input_ids"])
         batch = {}
         for name, array in examples.items():
@@ -601,8 +602,7 @@ def make_held_out(folder, tokenizer, pieces):
             batch[name][:rows] = array
         batch["row_weights"] = np.zeros(HELD_OUT_ROWS, "float32")
         batch["row_weights"][:rows] = 1.0
-        # One nat a token is so many bits a character of what is hidden.
-        found[path.name] = batch, count / np.log(2) / bits
+        found[path.name] = batch, examples
     return found
 
 
