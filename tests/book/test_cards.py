@@ -39,6 +39,17 @@ def test_a_card_is_what_its_facts_give(name):
     assert tool.write_card(*first, facts) == card
 
 
+@pytest.mark.parametrize(
+    ("name", "module"), [("mini", "ship_long"), ("mini-taught", "ship_taught")]
+)
+def test_a_card_that_waits_to_ship_is_what_its_facts_give(name, module):
+    folder = book.ROOT / "tools" / "models" / "weights" / name
+    tool = importlib.import_module(module)
+    facts = cards.read_facts(folder)
+    card = (folder / "README.md").read_text("utf-8")
+    assert tool.write_card(folder, facts) == card
+
+
 def test_every_license_is_that_of_the_rule():
     """ShareAlike text, or weights that learned from it, give CC BY-SA."""
     for name in WRITERS:

@@ -10,7 +10,6 @@ out, genre by genre.
 """
 
 import csv
-import json
 import statistics
 import sys
 from pathlib import Path
@@ -22,11 +21,15 @@ from bertbook.pretraining import evaluation
 from bertbook.pretraining.corpus import Corpus, prepare
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
-from ship_model import shorten
+from ship_model import score_guesses, shorten
+from train_on_gpu import MASK_RATE
 
 VOCABULARY = 16_384
 DROPOUT = 0.1
-LOG = ("step", "tokens", "length", "rate", "mlm_loss", "nsp_loss")
+LOG = (
+    "step", "tokens", "length", "rate", "mlm_loss", "nsp_loss", "bits",
+    "bits_today", "held_out_mlm_accuracy", "held_out_nsp_accuracy",
+)  # fmt: skip
 # Source, its license, and whom to credit.
 CREDITS = (
     ("English Wikipedia of 2019", "CC BY-SA 3.0", "its authors"),
@@ -85,24 +88,14 @@ def main():
     """Ships the model."""
     out, target = map(Path, sys.argv[1:3])
     folder = Path(sys.argv[3] if len(sys.argv) > 3 else "local/long")
-    tokenizer = bb.Tokenizer.from_pretrained(
-        folder / f"vocabulary-{VOCABULARY}"
-    )
-    trained = bb.BertForPreTraining.from_pretrained(out / "model")
-    config = trained.config.replace(
-        hidden_dropout_prob=DROPOUT, attention_probs_dropout_prob=DROPOUT
-    )
-    shipped = bb.BertForPreTraining(config)
-    shipped.set_weights(trained.get_weights())
-    shipped.tokenizer = tokenizer
-    shipped.save_pretrained(target, "float16")
-    write_log(out / "log.csv", target / "log.csv")
+    copy_model(out / "model", target)
+    write_log(out / "log.csv", target / "log.csv", LOG)
     record = read_json(folder / f"shards-{VOCABULARY}" / "corpus.json")
     facts = {
         "corpus": {n: record[n] for n in ("tokens", "documents")},
         "genres": read_json(folder / "genres.json"),
-        "recipe": json.loads((out / "recipe.json").read_text("utf-8")),
-        "minutes": json.loads((out / "minutes.json").read_text("utf-8")),
+        "recipe": read_json(out / "recipe.json")["parts"],
+        "minutes": read_minutes(out / "log.csv"),
         "scores": measure(target, folder, record),
         "before": measure_before(folder),
         "percent_she": probe(target),
@@ -110,12 +103,29 @@ def main():
     cards.keep(target, facts, write_card(target, facts))
 
 
-def write_log(source, target):
-    """Copies a log without the seconds and the scores of single genres."""
+def read_minutes(path):
+    """Returns how many minutes a run took, by its log."""
+    with open(path, newline="", encoding="utf-8") as file:
+        *_, last = csv.DictReader(file)
+    return round(float(last["seconds"]) / 60, 1)
+
+
+def copy_model(source, target):
+    """Copies a model and its tokenizer, with dropout for fine-tuning."""
+    trained = bb.BertForPreTraining.from_pretrained(source)
+    config = trained.config.replace(
+        hidden_dropout_prob=DROPOUT, attention_probs_dropout_prob=DROPOUT
+    )
+    shipped = bb.BertForPreTraining(config)
+    shipped.set_weights(trained.get_weights())
+    shipped.tokenizer = trained.tokenizer
+    shipped.save_pretrained(target, "float16")
+
+
+def write_log(source, target, names):
+    """Copies some columns of a log, with at most five digits a number."""
     with open(source, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    names = [*LOG, "bits", "bits_today"]
-    names += ["held_out_mlm_accuracy", "held_out_nsp_accuracy"]
     with open(target, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names, lineterminator="\n")
         writer.writeheader()
@@ -136,15 +146,7 @@ def measure(model_folder, folder, record):
     found = {}
     for path in sorted((folder / f"genres-{VOCABULARY}").iterdir()):
         examples = held_out(path, tokenizer)
-        rows = {
-            "unigram": evaluation.score_unigrams(unigrams, examples),
-            "bigram": evaluation.score_bigrams(bigrams, unigrams, examples),
-            "model": evaluation.score_pretraining(model, examples),
-        }
-        for row in rows.values():
-            row["bits"] = evaluation.bits_per_character(
-                row["mlm_loss"], examples, tokenizer
-            )
+        rows = score_guesses("model", model, unigrams, bigrams, examples)
         labels = examples["next_sentence_labels"]
         found[path.name] = rows | {
             "pairs": len(labels),
@@ -198,13 +200,16 @@ def write_card(folder, facts):
         f"{row['words'] / 1e6:.1f} | {row['held_out']} |"
         for name, row in facts["genres"].items()
     ]
-    scores = [
-        f"| {name.replace('_', ' ')} | {row['unigram']['bits']:.2f} | "
-        f"{row['bigram']['bits']:.2f} | {facts['before'][name]:.2f} | "
-        f"{row['model']['bits']:.2f} | {row['model']['mlm_accuracy']:.1%} | "
-        f"{row['model']['nsp_accuracy']:.1%} |"
-        for name, row in facts["scores"].items()
-    ]
+    scores = []
+    for name, row in facts["scores"].items():
+        guesses, model = ("unigram", "bigram"), row["model"]
+        bits = [row[guess]["mlm_bits_per_character"] for guess in guesses]
+        bits += [facts["before"][name], model["mlm_bits_per_character"]]
+        scores.append(
+            f"| {name.replace('_', ' ')} | "
+            + " | ".join(f"{number:.2f}" for number in bits)
+            + f" | {model['mlm_accuracy']:.1%} | {model['nsp_accuracy']:.1%} |"
+        )
     jobs = [
         f"| {job} | {statistics.mean(percent):.0f} | {min(percent)} to "
         f"{max(percent)} |"
@@ -239,7 +244,8 @@ def write_card(folder, facts):
         "## Recipe",
         f"{tokens / 1e9:.1f} billion tokens in {facts['minutes']:.0f} minutes "
         "of one H200, Keras on JAX, mixed_bfloat16; both tasks of the paper "
-        f"from the start, 20% of the tokens hidden, drawn anew each epoch. "
+        f"from the start, {MASK_RATE:.0%} of the tokens hidden, drawn anew "
+        "each epoch. "
         f"In order: {parts}. AdamW, decay 0.01, gradients clipped at 1, no "
         "dropout. The third part was a mistake: nothing had trained the "
         "positions from 128 on, and at that rate they moved too little, so "
@@ -270,12 +276,21 @@ def write_card(folder, facts):
         ),
         "Do not let it decide about people. It is made for learning how such "
         "models work and as a start for small tasks.",
-        "License: CC BY-SA 4.0, that of a part of the text it was trained on. "
-        "Trained on: "
-        + "; ".join(f"{text} ({', '.join(why)})" for text, *why in CREDITS)
-        + ".",
+        license_paragraph(),
     ]
     return cards.join(paragraphs)
+
+
+def license_paragraph(*more):
+    """Returns the last paragraph of a card, with credits that come first."""
+    credits = "; ".join(
+        f"{source} ({license_}, {whom})"
+        for source, license_, whom in (*more, *CREDITS)
+    )
+    return (
+        f"License: {cards.SHARE_ALIKE}, that of a part of the text it was "
+        f"trained on. Trained on: {credits}."
+    )
 
 
 if __name__ == "__main__":

@@ -123,21 +123,27 @@ def measure(corpus, tokenizer, folder):
     unigrams = evaluation.count_unigrams(corpus, len(tokenizer))
     bigrams = evaluation.count_bigrams(corpus, len(tokenizer))
     model = bb.BertForPreTraining.from_pretrained(folder)
-    scores = {
-        "unigram": evaluation.score_unigrams(unigrams, examples),
-        "bigram": evaluation.score_bigrams(bigrams, unigrams, examples),
-        "mini": evaluation.score_pretraining(model, examples),
-    }
-    for row in scores.values():
-        row["mlm_bits_per_character"] = evaluation.bits_per_character(
-            row["mlm_loss"], examples, tokenizer
-        )
+    scores = score_guesses("mini", model, unigrams, bigrams, examples)
     labels = examples["next_sentence_labels"]
     scores["held_out"] = {
         "examples": len(labels),
         "hidden_tokens": int(examples["masked_lm_weights"].sum()),
         "share_of_random_next": float(labels.mean()),
     }
+    return scores
+
+
+def score_guesses(name, model, unigrams, bigrams, examples):
+    """Returns scores on examples of two ways to count and of a model."""
+    scores = {
+        "unigram": evaluation.score_unigrams(unigrams, examples),
+        "bigram": evaluation.score_bigrams(bigrams, unigrams, examples),
+        name: evaluation.score_pretraining(model, examples),
+    }
+    for row in scores.values():
+        row["mlm_bits_per_character"] = evaluation.bits_per_character(
+            row["mlm_loss"], examples, model.tokenizer
+        )
     return scores
 
 
