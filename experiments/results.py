@@ -35,7 +35,7 @@ FOR_CHAPTERS = ROOT / "data" / "runs" / "small_sets.json"
 class Plan:
     """One row of the table: a start, a data set, a recipe, and its seeds."""
 
-    start: str  # "minilm", "mini-sentences", "mini", "scratch", ...
+    start: str  # "minilm", "mini-taught", "mini", "scratch", ...
     dataset: str
     epochs: int = 3
     learning_rate: float = 5e-5
@@ -95,7 +95,7 @@ REAL = (
     Plan(SIX, "conll2003", 3, 1e-4, 16, seeds=1, dtype=BRAIN),
     Plan(SIX, "squad", 2, 1e-4, 16, 256, 20_000, seeds=1),
 )
-SHIPPED = ("mini-sentences", "mini", "scratch")
+SHIPPED = ("mini-taught", "mini", "scratch")
 SMALL = tuple(
     Plan(start, dataset, epochs=3, learning_rate=3e-4, seeds=seeds)
     for dataset, starts, seeds in (
@@ -109,8 +109,8 @@ CURVE = tuple(
     Plan(start, "opinions", 5, rate, rows=rows, seeds=10)
     for rows, rates in (
         (400, dict.fromkeys(SHIPPED, (3e-4, 1e-3))),
-        (200, {"mini-sentences": (3e-4,), "mini": (1e-3,), "scratch": (1e-3,)}),
-        (100, {"mini-sentences": (3e-4,), "mini": (1e-3,), "scratch": (1e-3,)}),
+        (200, {"mini-taught": (3e-4,), "mini": (1e-3,), "scratch": (1e-3,)}),
+        (100, {"mini-taught": (3e-4,), "mini": (1e-3,), "scratch": (1e-3,)}),
     )
     for start in SHIPPED
     for rate in rates[start]
@@ -120,11 +120,11 @@ STEPS = tuple(
     Plan(start, "opinions", epochs, rate, rows=400, seeds=10)
     for epochs in (3, 10)
     for start, rate in (
-        ("mini-sentences", 3e-4), ("scratch", 3e-4), ("mini", 1e-3),
+        ("mini-taught", 3e-4), ("scratch", 3e-4), ("mini", 1e-3),
     )
 )  # fmt: skip
 FEW = (
-    Plan("mini-sentences", "sst2", 8, 3e-4, rows=500, seeds=10),
+    Plan("mini-taught", "sst2", 8, 3e-4, rows=500, seeds=10),
     Plan("mini", "sst2", 8, 1e-3, rows=500, seeds=10),
     Plan("scratch", "sst2", 8, 3e-4, rows=500, seeds=10),
 )

@@ -17,6 +17,7 @@ The same files give the same bytes. What is there already is not made again.
 """
 
 import json
+import lzma
 import os
 import sys
 from collections.abc import Iterator
@@ -32,11 +33,13 @@ from bertbook.pretraining.corpus import (
     read_shard,
 )
 from bertbook.text.sentences import split_sentences
-from make_vocabulary import ALPHABET
-from train_mini import collect_files, write_articles
 
 HELD_OUT = 0.005
 LEAST_HELD_OUT = 4  # documents of a genre
+# Every ASCII character that an uncased text can hold has a piece.
+ALPHABET = "".join(
+    chr(code) for code in range(0x21, 0x7F) if not chr(code).isupper()
+)
 LETTERS = 200  # characters of the vocabulary; the rest is rarer than 1 in 10^6
 SEED = 0
 ONCE = "novels"  # of the 19th century
@@ -76,7 +79,11 @@ def split(folder: Path, out: Path) -> None:
     """Writes the held-out documents of each genre, and the rest, mixed."""
     (out / "held_out").mkdir(parents=True, exist_ok=True)
     articles = write_articles(folder, out)
-    today = find_held_out([*collect_files(folder), articles], out / "today")
+    books = [
+        folder / "corpus" / f"{part}.txt.xz"
+        for part in ("textbooks", "speeches", "novels")
+    ]
+    today = find_held_out([*books, articles], out / "today")
     rng = np.random.default_rng(SEED)
     rest: dict[str, list[str]] = {"every": [], "once": []}
     held_today: list[str] = []
@@ -106,10 +113,29 @@ def split(folder: Path, out: Path) -> None:
     print(text)
 
 
-def find_held_out(files: list[Path], folder: Path) -> set[str]:
-    """Returns the documents that the shipped `mini` was not trained on.
+def write_articles(folder: Path, out: Path) -> Path:
+    """Writes the paragraphs of the SQuAD training articles as documents."""
+    path = out / "articles.txt"
+    if not path.is_file():
+        packed = folder / "squad" / "train-v1.1.json.xz"
+        with lzma.open(packed, "rt", encoding="utf-8") as file:
+            articles = json.load(file)["data"]
+        text = "\n\n".join(
+            "\n".join(
+                " ".join(paragraph["context"].split())
+                for paragraph in article["paragraphs"]
+            )
+            for article in articles
+        )
+        path.write_text(text + "\n", encoding="utf-8")
+    return path
 
-    They are found by their ids, in the shards that its recipe makes.
+
+def find_held_out(files: list[Path], folder: Path) -> set[str]:
+    """Returns the documents that `mini` of version 0.1.0 was not trained on.
+
+    They are found by their ids, in the shards that its recipe makes; which
+    documents are held out does not depend on the vocabulary.
     """
     tokenizer = bb.Tokenizer.from_pretrained("mini")
     corpus = prepare(files, tokenizer, folder)

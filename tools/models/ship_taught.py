@@ -17,20 +17,9 @@ import numpy as np
 import bertbook as bb
 import cards
 from bertbook.pretraining import evaluation
-from ship_long import (
-    VOCABULARY,
-    copy_model,
-    held_out,
-    license_paragraph,
-    write_log,
-)
+from ship_mini import VOCABULARY, copy_model, held_out, write_log
 from teach_on_gpu import LAYERS, LONG, MASK_RATE, PART, SENTENCES, SHARES, SHORT
 
-TEACHER = (
-    "vectors of all-MiniLM-L6-v2",
-    "Apache 2.0",
-    "the authors of sentence-transformers",
-)
 LOG = ("step", "tokens", "rate", *SHARES, "bits", "held_out_mlm_accuracy")
 
 
@@ -112,7 +101,7 @@ def write_card(folder, facts):
         f"needs {np.mean(bits):.2f} bits a character for hidden words.",
         "## Limits",
         "Those of `mini`, and what its teacher took for granted.",
-        license_paragraph(TEACHER),
+        cards.license_paragraph(folder.name),
     ]
     return cards.join(paragraphs)
 
