@@ -27,6 +27,8 @@ from bertbook.tasks.word_tasks import Questions
 from bertbook.text.sentences import split_sentences
 
 UNANSWERABLE = 43_000  # questions put to another passage, beside 87,599
+SHORTENED = 0.5  # share of the passages that are cut, to save time
+SHORTEST, LONGEST = 60, 600  # characters that are left of those
 NEIGHBORS = 20  # passages before and behind from which that one is chosen
 LOG_STEPS = 100
 # Words that say nothing of what a question asks for.
@@ -74,11 +76,56 @@ def add_unanswerable(squad: dict) -> dict:
         if near:
             questions.append(squad["question"][row])
             contexts.append(most_alike(squad["question"][row], near))
-    return {
-        "question": [*squad["question"], *questions],
-        "context": [*squad["context"], *contexts],
-        "answers": [*squad["answers"], *([] for _ in questions)],
-    }
+    return shorten(
+        {
+            "question": [*squad["question"], *questions],
+            "context": [*squad["context"], *contexts],
+            "answers": [*squad["answers"], *([] for _ in questions)],
+        }
+    )
+
+
+def shorten(data: dict) -> dict:
+    """Cuts some passages to sentences around the answer, or around any one."""
+    random = np.random.default_rng(0)
+    contexts, answers = list(data["context"]), list(data["answers"])
+    for row, passage in enumerate(contexts):
+        if random.random() >= SHORTENED:
+            continue
+        room = random.integers(SHORTEST, LONGEST)
+        if answers[row]:
+            answer = answers[row][0]
+            begin = answer["answer_start"]
+            end = begin + len(answer["text"])
+        else:
+            begin = random.choice(sentences_of(passage)[1])
+            end = begin + 1
+        start, stop = cut(passage, begin, end, room, random)
+        contexts[row] = passage[start:stop]
+        if answers[row]:
+            answers[row] = [answer | {"answer_start": begin - start}]
+    return data | {"context": contexts, "answers": answers}
+
+
+def cut(passage, begin, end, room, random):
+    """Returns from where to where sentences reach that hold a span.
+
+    Sentences are added before or behind as long as there is room.
+    """
+    _, starts = sentences_of(passage)
+    borders = [*starts, len(passage)]
+    first = int(np.searchsorted(borders, begin, "right")) - 1
+    last = int(np.searchsorted(borders, end))
+    while True:
+        wider = [(max(first - 1, 0), last), (first, min(last + 1, len(starts)))]
+        wider = [
+            (a, b)
+            for a, b in wider
+            if (a, b) != (first, last) and borders[b] - borders[a] <= room
+        ]
+        if not wider:
+            return borders[first], borders[last]
+        first, last = wider[random.integers(len(wider))]
 
 
 def pair_sentences(squad: dict) -> dict:
@@ -146,13 +193,15 @@ PLANS = {
     ),
     "mini-squad": Plan(
         make_rows=add_unanswerable,
+        start="mini",
         epochs=2,
         max_length=384,
         task="from where to where in a passage the answer to a question "
         "stands, or whether there is none",
         data="All 87,599 questions of the training set of SQuAD 1.1 "
         "(Rajpurkar et al., 2016), and {unanswerable:,} of them a second time, "
-        "put to a passage nearby that does not answer them",
+        "put to a passage nearby that does not answer them. Half of the "
+        "passages were cut to some sentences around the answer",
         limits="The questions that it learned to leave unanswered were not "
         "written to deceive, as those of SQuAD 2.0 are. Names, numbers and "
         "dates it finds best; it does not reason.",
