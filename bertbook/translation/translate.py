@@ -1,21 +1,27 @@
 """`translate` and `score`: raw texts to translations, and their BLEU.
 
-Differences: none; the search and its two numbers are those of Vaswani et al.
-(2017), section 6.1.
+Differences: a text in capitals is translated as if it were not. The search and
+its two numbers are those of Vaswani et al. (2017), section 6.1.
 """
 
 import numpy as np
 
+from bertbook.checks import check_column
 from bertbook.decoder.generate import generate
 from bertbook.decoder.seq2seq import Seq2SeqTransformer
 from bertbook.translation.bitext import draw_batches, encode_pairs
+from bertbook.translation.capitals import lower_capitals
 from bertbook.translation.metrics import check_scoring, score_translations
 
 TOKENS = 4_096  # computed at a time
+LONGEST_SHOWN = 40  # characters of a text in a message
 
 
 def translate(model, texts, max_length=None, search="beams", **options):
     """Translates texts, each as one sentence.
+
+    A text in capitals only is read as `lower_capitals` spells it, and its
+    translation is put in capitals.
 
     Args:
         model: A `Seq2SeqTransformer` with its tokenizers, or the name or
@@ -32,12 +38,14 @@ def translate(model, texts, max_length=None, search="beams", **options):
 
     Raises:
         FileNotFoundError: There is no such model.
-        ValueError: A text is too long or empty, or an option is out of range.
+        ValueError: A text is too long or empty, or holds nothing that the
+            vocabulary has, such as an emoji alone; or an option is out of
+            range.
     """
     model = _loaded(model)
-    if max_length is None:
-        max_length = model.config.max_position_embeddings
-    return generate(model, texts, max_length, search, **options)
+    texts = check_column(texts, "texts")
+    _check_known(texts, model.tokenizer)
+    return _translate(model, texts, max_length, search, **options)
 
 
 def score(model, data, max_length=None, search="beams", **options):
@@ -59,12 +67,47 @@ def score(model, data, max_length=None, search="beams", **options):
     Raises:
         KeyError: A column is missing.
         ImportError: sacrebleu is not installed.
-        ValueError: As `translate`; or the columns differ in length.
+        ValueError: The columns differ in length, a text is too long or empty,
+            or an option is out of range.
     """
+    model = _loaded(model)
     sources, targets = columns_of(data)
     check_scoring(sources, targets)
-    translations = translate(model, sources, max_length, search, **options)
+    translations = _translate(model, sources, max_length, search, **options)
     return score_translations(translations, targets)
+
+
+def _translate(model, texts, max_length, search, **options):
+    """Returns translations, of texts in capitals in capitals."""
+    if max_length is None:
+        max_length = model.config.max_position_embeddings
+    in_capitals = [False] * len(texts)
+    if model.tokenizer is not None:  # what `generate` refuses
+        texts, in_capitals = lower_capitals(texts, model.tokenizer)
+    written = generate(model, texts, max_length, search, **options)
+    return [
+        text.upper() if is_upper else text
+        for text, is_upper in zip(written, in_capitals, strict=True)
+    ]
+
+
+def _check_known(texts, tokenizer):
+    """Refuses a text of which a vocabulary has nothing.
+
+    A model would write something fluent for it. A text without a piece is left
+    to `generate`.
+
+    Raises:
+        ValueError: There is one.
+    """
+    if tokenizer is None or not texts:  # what `generate` refuses
+        return
+    for number, row in enumerate(tokenizer.encode_pieces(texts)):
+        if row and set(row) == {tokenizer.unk_token_id}:
+            raise ValueError(
+                "A source must hold something that the vocabulary has. "
+                f"Received: {texts[number][:LONGEST_SHOWN]!r} in row {number}."
+            )
 
 
 def columns_of(data):

@@ -72,6 +72,16 @@ def test_translate_prints_a_line_for_each_text(drawn, tmp_path, capsys):
     assert any(expected)
 
 
+def test_a_text_that_is_unknown_whole_is_one_line(drawn, capsys):
+    words = ["translate", "--model", str(drawn), "--max-length", "5"]
+    assert main([*words, "--greedy", "a", "😀"]) == 2
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 1  # of the text before
+    (line,) = captured.err.splitlines()
+    assert "Line 2: A source must hold something that the vocabulary" in line
+    assert "Received: '😀'" in line
+
+
 def test_evaluate_measures_a_translator(drawn, tmp_path, capsys, monkeypatch):
     pytest.importorskip("sacrebleu", reason="needs sacrebleu")
     folder = tmp_path / "translation"

@@ -59,10 +59,13 @@ def test_translations_are_what_the_search_writes(model):
 
 def test_a_beam_of_four_and_all_positions_are_the_default(model, monkeypatch):
     called = []
-    monkeypatch.setattr(
-        translation, "generate", lambda *args, **kw: called.append((args, kw))
-    )
-    translate(model, ["a"])
+
+    def generate(*args, **options):
+        called.append((args, options))
+        return ["b"]
+
+    monkeypatch.setattr(translation, "generate", generate)
+    assert translate(model, ["a"]) == ["b"]
     translate(model, ["a"], 5, search="greedy", batch_size=2)
     assert called == [
         ((model, ["a"], 29, "beams"), {}),
@@ -116,5 +119,22 @@ def test_texts_that_are_no_lists_of_strings_are_refused(model):
         bb.translate(model, ["a", ""])
     with pytest.raises(ValueError, match="at most 29 .* 30 in row 0"):
         bb.translate(model, ["a " * 28])
+    with pytest.raises(ValueError, match="list of strings. Received: str"):
+        bb.translate(model, "a")
     with pytest.raises(FileNotFoundError, match="hf://org/name"):
         bb.translate("nowhere", ["a"])
+
+
+def test_a_text_of_which_the_vocabulary_has_nothing_is_refused(model):
+    for text in ("😀", "学校 ¿", "学" * 30):
+        message = rf"that the vocabulary has. Received: '{text}' in row 1"
+        with pytest.raises(ValueError, match=message):
+            bb.translate(model, ["a", text, "b"])
+    with pytest.raises(ValueError, match=f"'{'ж' * 40}' in row 0"):
+        bb.translate(model, ["ж" * 90])
+
+
+def test_a_text_of_which_the_vocabulary_has_nothing_can_be_scored(model):
+    pytest.importorskip("sacrebleu", reason="needs sacrebleu")
+    data = {"source": ["a", "😀"], "target": ["b", "😀"]}
+    assert score(model, data, 4, search="greedy")["bleu"] < 100

@@ -142,8 +142,11 @@ def write_card(facts):
         "## Limits",
         "It knows the words and the short sentences of a phrase book. A long "
         "sentence, a name, a number or a word of a trade may come out wrong, "
-        "fluently; it does not say so. Many of its sentences speak of one "
-        "Tom. What people took for granted who wrote the sentences, such as "
+        "fluently; it does not say so. None of its sentences is in capitals: "
+        "`translate` gives it such a text in small letters, and puts the "
+        "translation in capitals. A text of which it knows nothing, such as "
+        "an emoji alone, is refused. Many of its sentences speak of one Tom. "
+        "What people took for granted who wrote the sentences, such as "
         "who is a nurse and who a doctor, it took over.",
         cards.license_paragraph("en-es"),
     ]
