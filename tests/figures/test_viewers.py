@@ -64,8 +64,9 @@ def make(request):
 
 @pytest.fixture(scope="module")
 def encoder():
+    tokenizer = Tokenizer.from_pretrained("mini")
     config = BertConfig(
-        vocab_size=8192,
+        vocab_size=len(tokenizer),
         hidden_size=12,
         num_hidden_layers=3,
         num_attention_heads=2,
@@ -73,7 +74,7 @@ def encoder():
         max_position_embeddings=24,
     )
     encoder = BertEncoder(config)
-    encoder.tokenizer = Tokenizer.from_pretrained("mini")
+    encoder.tokenizer = tokenizer
     return encoder
 
 
