@@ -99,40 +99,24 @@ SHIPPED = ("mini-taught", "mini", "scratch")
 SMALL = tuple(
     Plan(start, dataset, epochs=3, learning_rate=3e-4, seeds=seeds)
     for dataset, starts, seeds in (
-        ("sst2", SHIPPED, 2), ("conll2003", SHIPPED[1:], 3),
+        ("sst2", SHIPPED, 2), ("conll2003", SHIPPED, 3),
     )
     for start in starts
 )  # fmt: skip
-# Where rows are many enough to tell, each start has two rates; elsewhere the
-# one that was better there, or on SST-2 in runs with other seeds.
+# Ten epochs, so that random weights get the steps that they can use.
 CURVE = tuple(
-    Plan(start, "opinions", 5, rate, rows=rows, seeds=10)
-    for rows, rates in (
-        (400, dict.fromkeys(SHIPPED, (3e-4, 1e-3))),
-        (200, {"mini-taught": (3e-4,), "mini": (1e-3,), "scratch": (1e-3,)}),
-        (100, {"mini-taught": (3e-4,), "mini": (1e-3,), "scratch": (1e-3,)}),
-    )
+    Plan(start, "opinions", 10, 3e-4, rows=rows, seeds=10)
+    for rows in (400, 200, 100)
     for start in SHIPPED
-    for rate in rates[start]
 )
-# The same with fewer and with more steps: does a start buy more than steps?
-STEPS = tuple(
-    Plan(start, "opinions", epochs, rate, rows=400, seeds=10)
-    for epochs in (3, 10)
-    for start, rate in (
-        ("mini-taught", 3e-4), ("scratch", 3e-4), ("mini", 1e-3),
-    )
-)  # fmt: skip
-FEW = (
-    Plan("mini-taught", "sst2", 8, 3e-4, rows=500, seeds=10),
-    Plan("mini", "sst2", 8, 1e-3, rows=500, seeds=10),
-    Plan("scratch", "sst2", 8, 3e-4, rows=500, seeds=10),
+FEW = tuple(
+    Plan(start, "sst2", 8, 3e-4, rows=500, seeds=10) for start in SHIPPED
 )
 ALIGNED = tuple(
     Plan(start, "tags", 8, 5e-4, batch_size=16, seeds=10, strategy=strategy)
     for start, strategy in (
-        ("mini", "first"), ("scratch", "first"), ("mini", "last"),
-        ("mini", "all"),
+        ("mini-taught", "first"), ("mini", "first"), ("scratch", "first"),
+        ("mini-taught", "last"), ("mini-taught", "all"),
     )
 )  # fmt: skip
 ASKED = tuple(
@@ -149,8 +133,20 @@ COUNTED = tuple(
     Plan("bag of words", dataset, seeds=1)
     for dataset in ("sst2", "cola", "mrpc", "rte", "qnli")
 )
-TUNED = (*CURVE, *STEPS, *FEW, *ALIGNED, *ASKED)
+TUNED = (*ALIGNED, *CURVE, *FEW, *ASKED)
 RUNS = (*TUNED, *WORDS, *COUNTED, *REAL, *SMALL)
+PUBLISHED = (
+    "What others report, in percent on the test sets of GLUE: BERT-Mini and",
+    "BERT-Small from Turc et al. (2019), on their page at",
+    "github.com/google-research/bert, BERT-base from Devlin et al. (2019),",
+    "table 1. MRPC is accuracy and F1, STS-B Spearman, CoLA Matthews.",
+    "",
+    "| model | layers, width | CoLA | SST-2 | MRPC | STS-B | QNLI | RTE |",
+    "|---|---|---|---|---|---|---|---|",
+    "| BERT-Mini | 4, 256 | 0.0 | 85.9 | 71.8, 81.1 | 73.3 | 84.1 | 57.9 |",
+    "| BERT-Small | 4, 512 | 27.8 | 89.7 | 76.2, 83.4 | 77.0 | 86.4 | 61.8 |",
+    "| BERT-base | 12, 768 | 52.1 | 93.5 | F1 88.9 | 85.8 | 90.5 | 66.4 |",
+)
 LATER = ("cola", "rte", "qnli", "wnut17", "squad_v2")
 
 
@@ -469,15 +465,19 @@ def write_page():
         "MRPC; `minilm after qnli, rte, stsb` is tuned on those three, again "
         "without such pairs, and its head for MRPC begins as that for STS-B. "
         "The seeds of both share one such start. "
-        "`mini` is the model that ships, `scratch` the same with random "
-        "weights, a bag of words is logistic regression on words and pairs of "
-        "words. `minilm, by transformers` is the same recipe in Hugging Face's "
-        "package. `opinions`, `questions` and `tags` ship with the book.",
+        "`mini` and `mini-taught` are the models that ship, `scratch` the "
+        "same with random weights, a bag of words is logistic regression on "
+        "words and pairs of words. `minilm, by transformers` is the same "
+        "recipe in Hugging Face's package. `opinions`, `questions` and `tags` "
+        "ship with the book.",
         "",
         "Metrics are in percent, the squared error in marks from 0 to 5. "
         "The best of the evaluations on dev after each epoch counts. "
         'Spread is the standard deviation over seeds. Minutes are "over" a '
         "number where a run was interrupted: it counts from the last start.",
+        "",
+        "Three dev sets are not whole: SQuAD 1.1 has 8,413 of 10,570 "
+        "questions here, SQuAD 2.0 9,539 of 11,873, QNLI 4,346 of 5,463 pairs.",
         "",
         "| data | start | rows | recipe | metrics on dev, mean ± spread | "
         "seeds | minutes each | machine |",
@@ -487,7 +487,7 @@ def write_page():
     for plan in sorted(plans, key=lambda p: (p.dataset, p.rows or 0, p.name)):
         lines.append(write_row(plan))
     lines += [f"| {name} | a BERT | | | not run | | | |" for name in LATER]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *PUBLISHED]) + "\n"
 
 
 def write_row(plan):

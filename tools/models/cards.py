@@ -57,8 +57,8 @@ CREDITS = {
 SOURCES = {
     "en-es": ("Tatoeba pairs",),
     "mini": tuple(CREDITS)[:16],
-    "mini-qnli": ("mini-taught", "SQuAD 1.1"),
-    "mini-squad": ("mini-taught", "SQuAD 1.1"),
+    "mini-qnli": ("mini-squad", "SQuAD 1.1"),
+    "mini-squad": ("mini", "SQuAD 1.1"),
     "mini-taught": ("mini", "vectors of all-MiniLM-L6-v2"),
 }
 SHARE_ALIKE = "CC BY-SA 4.0"
