@@ -83,10 +83,18 @@ def test_the_license_of_the_project_names_both():
 @pytest.mark.parametrize("name", ["mini", "mini-taught"])
 def test_the_facts_of_a_run_are_those_of_its_log(name):
     facts, log = cards.read_facts(cards.MODELS / name), read_log(name)
-    parts = facts["recipe"] if name == "mini" else [facts["part"]]
+    parts = [
+        importlib.import_module("train_on_gpu").Part(**part)
+        for part in facts.get("recipe") or [facts["part"]]
+    ]
+    steps = [part.rates().size for part in parts]
+    read = [n * p.step_tokens for n, p in zip(steps, parts, strict=True)]
     tokens = [int(row["tokens"]) for row in log]
     assert tokens == sorted(tokens)
-    assert tokens[-1] == facts.get("tokens", sum(p["tokens"] for p in parts))
+    assert tokens[-1] == sum(read) == facts.get("tokens", sum(read))
+    assert int(log[-1]["step"]) == sum(steps)
+    for part, count in zip(parts, read, strict=True):  # what a card says
+        assert abs(count / part.tokens - 1) < 0.05
 
 
 def test_the_probe_of_mini_gives_the_numbers_of_its_card():

@@ -129,13 +129,16 @@ def padding_needs_a_mask():
     "10_tokens",
     says="tokens are whole words, six for the greeting",
     right="BERT takes word pieces, in lower case if it is uncased, between "
-    "[CLS] and [SEP]. Our small vocabulary cuts even hello",
-    value="[CLS] hell ##o , how are you ? [SEP]",
-    said="Hello , how are you ?",
+    "[CLS] and [SEP]. These words are common, so each is one piece; "
+    "flightless is cut",
+    value={"tokens of the greeting": 8, "pieces of flightless": 2},
+    said=(6, 1),
 )
 def tokens_of_the_greeting():
-    """Tokenizes the greeting with the vocabulary that ships."""
-    return " ".join(Tokenizer.from_pretrained("mini").encode(SENTENCE).tokens)
+    """Counts tokens with the vocabulary that ships."""
+    tokenizer = Tokenizer.from_pretrained("mini")
+    (pieces,) = tokenizer.encode_pieces(["flightless"])
+    return len(tokenizer.encode(SENTENCE)), len(pieces)
 
 
 @computed(
