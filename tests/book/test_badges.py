@@ -75,3 +75,14 @@ def test_the_first_output_says_nothing_of_the_processor():
     cell.outputs = [new.new_output("stream", text=text)]
     first_cell.forget_processor(new.new_notebook(cells=[cell]))
     assert cell.outputs[0].text == "device: CPU\n"
+
+
+def test_an_output_of_a_missing_instruction_set_is_dropped():
+    new = book.nbformat.v4
+    said = f"E0000 00:00:17.9 305 util.cc:131] {first_cell.FALLBACK}. Falling\n"
+    texts = [said, "a result\n", said + "a result\n"]
+    cell = new.new_code_cell("train()")
+    cell.outputs = [new.new_output("stream", text=text) for text in texts]
+    setup = new.new_code_cell("bb.setup()")
+    first_cell.forget_processor(new.new_notebook(cells=[setup, cell]))
+    assert [output.text for output in cell.outputs] == texts[1:]
