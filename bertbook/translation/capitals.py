@@ -53,7 +53,7 @@ def _lower(text: str, places: Mapping[str, int]) -> str:
     words = list(WORD.finditer(text))
     in_capitals = text.isupper()
     if in_capitals and all(len(word.group()) == 1 for word in words):
-        return text  # `I`, `A.`, `T.V.`
+        return text  # such as `I`, or the letters of an abbreviation
     spell = _spell if in_capitals else _spell_emphasized
     spelled: list[str] = []
     end = 0
