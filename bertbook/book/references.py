@@ -140,8 +140,6 @@ Beltagy, Lo and Cohan | 2019 | arXiv:1903.10676
     SciBERT: A Pretrained Language Model for Scientific Text
 Brunner et al. | 2020 | arXiv:1908.04211
     On Identifiability in Transformers
-Chen, Fisch, Weston and Bordes | 2017 | arXiv:1704.00051
-    Reading Wikipedia to Answer Open-Domain Questions
 Clark, Khandelwal, Levy and Manning | 2019 | arXiv:1906.04341
     What Does BERT Look At? An Analysis of BERT's Attention
 Dao, Fu, Ermon, Rudra and Ré | 2022 | arXiv:2205.14135
