@@ -126,6 +126,8 @@ OF_THE_SOURCES = (
 )  # fmt: skip
 # What chapters and docstrings cite beyond those, by name.
 _FURTHER = """
+Ács, Kádár and Kornai | 2021 | arXiv:2102.10864
+    Subword Pooling Makes a Difference
 Adhikari, Ram, Tang and Lin | 2019 | arXiv:1904.08398
     DocBERT: BERT for Document Classification
 Akbik, Blythe and Vollgraf | 2018 | COLING
