@@ -126,7 +126,9 @@ def test_a_log_ends_less_than_a_line_before_the_last_step():
 
 def test_the_page_of_results_is_what_the_runs_give():
     results = importlib.import_module("experiments.results")
-    assert len(list(results.KEPT.glob("*.json"))) > 300
+    plans = [*results.RUNS, results.peer_of(results.MRPC)]
+    files = len(list(results.KEPT.glob("*.json")))
+    assert files == sum(len(results.kept(plan)) for plan in plans) > 100
     assert results.write_page() == results.PAGE.read_text("utf-8")
 
 

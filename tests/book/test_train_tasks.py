@@ -75,11 +75,8 @@ def test_a_passage_of_one_sentence_has_no_other():
     assert pairs == [("Who went?", "Nobody went.", "entailment")]
 
 
-def test_an_unanswerable_question_goes_to_the_likest_passage(
-    squad, monkeypatch
-):
-    monkeypatch.setattr(tool, "SHORTENED", 0)
-    found = tool.add_unanswerable(squad)
+def test_an_unanswerable_question_goes_to_the_likest_passage(squad):
+    found = tool.add_unanswerable(squad, len(ROWS))
     for name, column in squad.items():
         assert found[name][: len(ROWS)] == column
     added = [row[len(ROWS) :] for row in found.values()]
@@ -95,10 +92,8 @@ def test_an_unanswerable_question_goes_to_the_likest_passage(
 def test_a_question_goes_to_a_neighbor_alone_and_not_every_one(
     squad, monkeypatch
 ):
-    monkeypatch.setattr(tool, "SHORTENED", 0)
     monkeypatch.setattr(tool, "NEIGHBORS", 1)
-    monkeypatch.setattr(tool, "UNANSWERABLE", 3)
-    found = tool.add_unanswerable(squad)
+    found = tool.add_unanswerable(squad, 3)
     added = list(
         zip(*(row[len(ROWS) :] for row in found.values()), strict=True)
     )
