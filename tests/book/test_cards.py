@@ -113,15 +113,17 @@ def test_the_facts_of_the_translator_are_those_of_its_log():
     assert round(float(last["seconds"]) / 60, 1) == facts["minutes"]
 
 
-def test_a_log_ends_less_than_a_line_before_the_last_step():
-    facts, log = (
-        cards.read_facts(cards.MODELS / "mini-qnli"),
-        read_log("mini-qnli"),
-    )
-    plan = importlib.import_module("train_tasks").PLANS["mini-qnli"]
-    steps = plan.epochs * -(-facts["train_rows"] // plan.batch_size)
+@pytest.mark.parametrize("name", ["mini-qnli", "mini-squad"])
+def test_a_log_ends_less_than_a_line_before_the_last_step(name):
+    facts, log = cards.read_facts(cards.MODELS / name), read_log(name)
+    plan = importlib.import_module("train_tasks").PLANS[name]
+    rows = plan.epochs * facts["train_rows"]
+    steps, last = -(-rows // plan.batch_size), int(log[-1]["step"])
     distance = int(log[1]["step"]) - int(log[0]["step"])
-    assert 0 <= steps - int(log[-1]["step"]) < distance
+    if name == "mini-squad":  # a long passage is read in several windows
+        assert steps <= last < 1.02 * steps
+    else:
+        assert 0 <= steps - last < distance
 
 
 def test_the_page_of_results_is_what_the_runs_give():

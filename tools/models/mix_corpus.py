@@ -16,6 +16,7 @@ holds
 The same files give the same bytes. What is there already is not made again.
 """
 
+import itertools
 import json
 import lzma
 import os
@@ -83,7 +84,7 @@ def split(folder: Path, out: Path) -> None:
         folder / "corpus" / f"{part}.txt.xz"
         for part in ("textbooks", "speeches", "novels")
     ]
-    today = find_held_out([*books, articles], out / "today")
+    today = find_held_out(books, articles, out / "today")
     rng = np.random.default_rng(SEED)
     rest: dict[str, list[str]] = {"every": [], "once": []}
     held_today: list[str] = []
@@ -131,13 +132,16 @@ def write_articles(folder: Path, out: Path) -> Path:
     return path
 
 
-def find_held_out(files: list[Path], folder: Path) -> set[str]:
+def find_held_out(books: list[Path], articles: Path, folder: Path) -> set[str]:
     """Returns the documents that `mini` of version 0.1.0 was not trained on.
 
-    They are found by their ids, in the shards that its recipe makes; which
-    documents are held out does not depend on the vocabulary.
+    They are found by their ids, in the shards that its recipe makes. Chance
+    chose them while shards were filled, so that they depend on its vocabulary,
+    8,192 pieces of the books, which is trained anew.
     """
-    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    files = [*books, articles]
+    lines = itertools.chain.from_iterable(map(read_packed, books))
+    tokenizer = bb.Tokenizer.train(lines, 8_192, alphabet=ALPHABET)
     corpus = prepare(files, tokenizer, folder)
     held = set()
     for path in corpus.shards("held_out"):
@@ -155,6 +159,12 @@ def find_held_out(files: list[Path], folder: Path) -> set[str]:
         if ids.tobytes() in held:
             found.add("\n".join(lines))
     return found
+
+
+def read_packed(path: Path) -> Iterator[str]:
+    """Yields the lines of a packed file."""
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        yield from file
 
 
 def write_documents(path: Path, texts: list[str]) -> None:

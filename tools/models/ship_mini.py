@@ -51,6 +51,8 @@ JOBS = (
 
 def main():
     """Ships the model."""
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
     out, target, folder, before = map(Path, sys.argv[1:])
     copy_model(out / "model", target)
     write_log(out / "log.csv", target / "log.csv", LOG)
@@ -148,12 +150,15 @@ def measure_before(before, folder):
     for path in sorted((folder / "held_out").glob("*.txt")):
         place = folder / "genres-before" / path.stem
         prepare([path], model.tokenizer, place, held_out=0)
-        examples = held_out(place, model.tokenizer)
-        nats = evaluation.score_pretraining(model, examples)["mlm_loss"]
-        bits[path.stem] = evaluation.bits_per_character(
-            nats, examples, model.tokenizer
-        )
+        bits[path.stem] = measure_bits(model, place)
     return bits
+
+
+def measure_bits(model, path):
+    """Returns bits a character of the hidden words of a genre."""
+    examples = held_out(path, model.tokenizer)
+    nats = evaluation.score_pretraining(model, examples)["mlm_loss"]
+    return evaluation.bits_per_character(nats, examples, model.tokenizer)
 
 
 def held_out(path, tokenizer):

@@ -16,8 +16,7 @@ import numpy as np
 
 import bertbook as bb
 import cards
-from bertbook.pretraining import evaluation
-from ship_mini import VOCABULARY, copy_model, held_out, write_log
+from ship_mini import VOCABULARY, copy_model, measure_bits, write_log
 from teach_on_gpu import LAYERS, LONG, MASK_RATE, PART, SENTENCES, SHARES, SHORT
 
 LOG = ("step", "tokens", "rate", *SHARES, "bits", "held_out_mlm_accuracy")
@@ -45,14 +44,8 @@ def main():
 def measure(model_folder, folder):
     """Returns bits a character of the held-out text of each genre."""
     model = bb.BertForPreTraining.from_pretrained(model_folder)
-    found = {}
-    for path in sorted((folder / f"genres-{VOCABULARY}").iterdir()):
-        examples = held_out(path, model.tokenizer)
-        nats = evaluation.score_pretraining(model, examples)["mlm_loss"]
-        found[path.name] = evaluation.bits_per_character(
-            nats, examples, model.tokenizer
-        )
-    return found
+    folders = sorted((folder / f"genres-{VOCABULARY}").iterdir())
+    return {path.name: measure_bits(model, path) for path in folders}
 
 
 def write_card(folder, facts):
