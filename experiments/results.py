@@ -47,6 +47,7 @@ class Plan:
     dtype: str = "float32"
     layer_decay: float = 1.0  # of the learning rate, from layer to layer
     both_orders: bool = False  # each pair of texts is learned from both sides
+    once: bool = False  # dev is read once, at the end
     package: str = "bertbook"
 
     @property
@@ -65,6 +66,8 @@ class Plan:
             parts.append(f"decay_{self.layer_decay:g}")
         if self.both_orders:
             parts.append("both_orders")
+        if self.once:
+            parts.append("once")
         if self.package != "bertbook":
             parts.append(self.package)
         return "_".join(parts)
@@ -94,15 +97,26 @@ REAL = (
     Plan(SIX, "stsb", 8, 5e-5, 32, seeds=1),
     Plan(SIX, "conll2003", 3, 1e-4, 16, seeds=1, dtype=BRAIN),
     Plan(SIX, "squad", 2, 1e-4, 16, 256, 20_000, seeds=1),
+    Plan(SIX, "rte", 3, 1e-4, 16, seeds=1, dtype=BRAIN),
+    Plan(SIX, "cola", 3, 1e-4, 16, seeds=1, dtype=BRAIN),
+    Plan(SIX, "wnut17", 5, 1e-4, 16, seeds=1, dtype=BRAIN),
+    Plan(SIX, "qnli", 2, 1e-4, 32, seeds=1, dtype=BRAIN),
 )
 SHIPPED = ("mini-taught", "mini", "scratch")
-SMALL = tuple(
-    Plan(start, dataset, epochs=3, learning_rate=3e-4, seeds=seeds)
-    for dataset, starts, seeds in (
-        ("sst2", SHIPPED, 2), ("conll2003", SHIPPED, 3),
+WHOLE = tuple(
+    Plan(start, dataset, epochs, 3e-4, batch_size, dtype=BRAIN, seeds=seeds)
+    for dataset, epochs, batch_size, seeds in (
+        ("mrpc", 5, 16, 3),
+        ("stsb", 5, 16, 3),
+        ("rte", 5, 16, 3),
+        ("cola", 3, 32, 3),
+        ("wnut17", 8, 16, 3),
+        ("conll2003", 5, 16, 3),
+        ("sst2", 3, 32, 3),
+        ("qnli", 3, 32, 3),
     )
-    for start in starts
-)  # fmt: skip
+    for start in SHIPPED
+)
 # Ten epochs, so that random weights get the steps that they can use.
 CURVE = tuple(
     Plan(start, "opinions", 10, 3e-4, rows=rows, seeds=6)
@@ -113,8 +127,22 @@ FEW = tuple(
     Plan(start, "sst2", 8, 3e-4, rows=500, seeds=6) for start in SHIPPED
 )
 TAGGED = tuple(
-    Plan(start, "tags", 24, 5e-4, batch_size=16, seeds=6) for start in SHIPPED
+    Plan(start, "tags", 40, 5e-4, batch_size=16, seeds=6) for start in SHIPPED
 )
+CURVES = tuple(
+    Plan(
+        start, dataset, epochs, rate, batch_size, rows=rows, seeds=10,
+        dtype=BRAIN, once=True,
+    )
+    for dataset, rows, epochs, rate, batch_size in (
+        ("sst2", 100, 10, 3e-4, 16),
+        ("sst2", 2_000, 6, 3e-4, 32),
+        ("conll2003", 100, 40, 5e-4, 16),
+        ("conll2003", 500, 16, 5e-4, 16),
+        ("conll2003", 2_000, 8, 5e-4, 16),
+    )
+    for start in SHIPPED
+)  # fmt: skip
 ASKED = tuple(
     Plan(start, "questions", 2, 1e-4, 16, max_length=384, seeds=5)
     for start in ("mini-squad", "mini", "scratch")
@@ -122,7 +150,8 @@ ASKED = tuple(
 WORDS = tuple(
     Plan("bag of words", dataset, rows=rows, seeds=6)
     for dataset, rows in (
-        ("sst2", 500), ("opinions", 400), ("opinions", 100),
+        ("sst2", 100), ("sst2", 500), ("sst2", 2_000),
+        ("opinions", 400), ("opinions", 100),
     )
 )  # fmt: skip
 COUNTED = tuple(
@@ -130,7 +159,7 @@ COUNTED = tuple(
     for dataset in ("sst2", "cola", "mrpc", "rte", "qnli")
 )
 TUNED = (*TAGGED, *CURVE, *FEW, *ASKED)
-RUNS = (*TUNED, *WORDS, *COUNTED, *REAL, *SMALL)
+RUNS = (*TUNED, *WORDS, *COUNTED, *REAL, *WHOLE, *CURVES)
 PUBLISHED = (
     "What others report, in percent on the test sets of GLUE: BERT-Mini and",
     "BERT-Small from Turc et al. (2019), on their page at",
@@ -143,7 +172,18 @@ PUBLISHED = (
     "| BERT-Small | 4, 512 | 27.8 | 89.7 | 76.2, 83.4 | 77.0 | 86.4 | 61.8 |",
     "| BERT-base | 12, 768 | 52.1 | 93.5 | F1 88.9 | 85.8 | 90.5 | 66.4 |",
 )
-LATER = ("cola", "rte", "qnli", "wnut17", "squad_v2")
+MAIN_METRICS = {
+    **dict.fromkeys(("tags", "conll2003", "wnut17"), "f1"),
+    **dict.fromkeys(("questions", "squad"), "f1"),
+    "stsb": "spearman",
+    "cola": "matthews",
+}
+# Which figures of a model that ships are of which set.
+SHIPPED_FIGURES = (
+    ("mini-squad", "squad", "dev"),
+    ("mini-squad", "squad_v2", "dev_v2"),
+    ("mini-qnli", "qnli", "dev"),
+)
 
 
 def main():
@@ -227,15 +267,15 @@ def list_for_chapters():
             "epochs": plan.epochs,
             "scores": [scores_by_epoch(result) for result in found],
         }
-        for plan in (*TUNED, *WORDS)
+        for plan in (*TUNED, *CURVES, *WORDS)
         if len(found := kept(plan)) == plan.seeds
     ]
 
 
 def scores_by_epoch(result):
-    """Returns the score on dev after each epoch; of words there is one."""
+    """Returns the score on dev after each epoch, or the only one."""
     metric = main_metric(result["plan"]["dataset"])
-    history = result["history"] or {
+    history = result["history"] or {  # measured once, at the end
         f"dev_{metric}": [result["metrics"][metric]]
     }
     return [round(score, 4) for score in history[f"dev_{metric}"]]
@@ -266,7 +306,7 @@ def tune(plan, seed, train, dev):
     history = bb.finetune(
         model,
         train,
-        dev,
+        None if plan.once else dev,
         epochs=plan.epochs,
         learning_rate=plan.learning_rate,
         batch_size=plan.batch_size,
@@ -281,6 +321,8 @@ def tune(plan, seed, train, dev):
         ),
     )
     history.pop("rows_per_second")
+    if plan.once:
+        return bb.evaluate(model, dev, max_length=plan.max_length), None
     best = int(np.argmax(history[f"dev_{main_metric(plan.dataset)}"]))
     metrics = {
         name.removeprefix("dev_"): values[best]
@@ -292,10 +334,7 @@ def tune(plan, seed, train, dev):
 
 def main_metric(dataset):
     """Returns the metric that chooses the best weights."""
-    if dataset == "stsb":
-        return "spearman"
-    spans = ("tags", "conll2003", "questions", "squad")
-    return "f1" if dataset in spans else "accuracy"
+    return MAIN_METRICS.get(dataset, "accuracy")
 
 
 def make_model(plan, train):
@@ -308,10 +347,10 @@ def make_model(plan, train):
             keep_head(model, kind.from_pretrained(folder))
         return model
     if plan.start != "scratch":
-        return kind.from_pretrained(plan.start, **head)
+        return kind.from_pretrained(plan.start, dtype=plan.dtype, **head)
     shape = bb.BertEncoder.from_pretrained("mini")
     config = shape.config.replace(initializer_range=0.02)
-    model = kind(config, **head)
+    model = kind(config, dtype=plan.dtype, **head)
     model.tokenizer = shape.tokenizer
     return model
 
@@ -480,9 +519,12 @@ def write_page():
         "|---|---|---|---|---|---|---|---|",
     ]
     plans = [*RUNS, peer_of(MRPC)]
-    for plan in sorted(plans, key=lambda p: (p.dataset, p.rows or 0, p.name)):
-        lines.append(write_row(plan))
-    lines += [f"| {name} | a BERT | | | not run | | | |" for name in LATER]
+    plans.sort(key=lambda plan: (plan.dataset, plan.rows or 0, plan.name))
+    lines += [write_row(plan) for plan in plans if kept(plan)]
+    lines += [write_shipped(*figures) for figures in SHIPPED_FIGURES]
+    waiting = [plan.name for plan in plans if not kept(plan)]
+    if waiting:
+        lines += ["", "Planned and not run yet: " + ", ".join(waiting) + "."]
     return "\n".join([*lines, "", *PUBLISHED]) + "\n"
 
 
@@ -502,13 +544,13 @@ def write_row(plan):
         recipe += f", {plan.layer_decay:g} of the rate in each layer below"
     if plan.both_orders:
         recipe += ", each pair in both orders"
+    if plan.once:
+        recipe += ", measured at the end"
     if plan.strategy != "first":
         start += f", tags on {plan.strategy} pieces"
     if plan.package != "bertbook":
         start += f", by {plan.package}"
     start = f"| {plan.dataset} | {start} | {rows} | {recipe} |"
-    if not found:
-        return f"{start} not run | | | |"
     metrics = ", ".join(
         show(name, [result["metrics"][name] for result in found])
         for name in found[0]["metrics"]
@@ -519,6 +561,22 @@ def write_row(plan):
         minutes = f"over {minutes}"
     machines = "; ".join(sorted({result["machine"] for result in found}))
     return f"{start} {metrics} | {len(found)} | {minutes} | {machines} |"
+
+
+def write_shipped(model, dataset, part):
+    """Returns the row of a model that ships, from its file of figures."""
+    path = bb.locations.data_folder() / "models" / model / "scores.json"
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    metrics = ", ".join(
+        show(name, [value])
+        for name, value in facts[part].items()
+        if name not in ("rows", "thresholds")
+    )
+    rows = sum(part["rows"] for part in facts["parts"])
+    return (
+        f"| {dataset} | `{model}` | {rows:,} | its card says it | {metrics} "
+        "| 1 | | |"
+    )
 
 
 def show(name, values):

@@ -105,6 +105,29 @@ def test_a_question_goes_to_a_neighbor_alone_and_not_every_one(
         assert answers == []
 
 
+def test_a_misleading_question_stands_beside_its_own(squad, monkeypatch):
+    monkeypatch.setattr(tool, "SHORTENED", 0)
+    monkeypatch.setattr(tool, "MISLEADING", 2)
+    rows = as_rows(tool.make_misleading(squad))
+    own = {row["question"]: row for row in as_rows(squad)}
+    assert len(rows) == 4
+    for changed, kept in zip(rows[::2], rows[1::2], strict=True):
+        assert kept == own[kept["question"]]
+        assert changed["context"] == kept["context"]
+        assert changed["question"] not in own
+        assert changed["answers"] == []
+
+
+def test_a_fourth_as_many_are_put_to_another_passage(squad, monkeypatch):
+    monkeypatch.setattr(tool, "mislead", lambda question, *_: f"Not {question}")
+    rows = as_rows(tool.make_misleading(squad))
+    assert len(rows) == 2 * len(ROWS) + 1
+    own = {row["question"]: row["context"] for row in as_rows(squad)}
+    last = rows[-1]
+    assert last["answers"] == []
+    assert last["context"] != own[last["question"]]
+
+
 def test_a_shorter_passage_is_whole_sentences_with_the_answer(
     squad, monkeypatch
 ):

@@ -1,11 +1,13 @@
 """Trains a model of `data/models` on a task: mini-qnli or mini-squad.
 
     BERTBOOK_DATA=FOLDER .venv/bin/python tools/models/train_tasks.py NAME OUT
+    ... mini-qnli OUT START
 
 FOLDER/squad and FOLDER/qnli hold the data. Each takes about half an hour on two
 cores that compute in bfloat16; the same command resumes where it stopped, and
 at its end copies the model to its place, with its figures and its card.
-mini-qnli begins from mini-squad.
+OUT/1, OUT/2, ... are the parts of a run. mini-qnli begins from the first part
+of mini-squad, which START names.
 """
 
 import dataclasses
@@ -27,11 +29,14 @@ from bertbook.runtime import keras
 from bertbook.tasks.base import Settings
 from bertbook.tasks.word_tasks import Questions
 from bertbook.text.sentences import split_sentences
+from misleading import mislead
 
 UNANSWERABLE = 43_000  # questions put to another passage, beside 87,599
+MISLEADING = 20_000  # questions with a word changed, in the second part
 SHORTENED = 0.5  # share of the passages that are cut, to save time
 SHORTEST, LONGEST = 60, 600  # characters that are left of those
 NEIGHBORS = 20  # passages before and behind from which that one is chosen
+COLUMNS = ("question", "context", "answers")
 LOG_STEPS = 100
 # For whoever trains the model further, on fewer rows.
 DROPOUT = {"hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
@@ -43,14 +48,21 @@ why with
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One epoch over some rows."""
+
+    make_rows: Callable[[dict], dict]  # from the training set of SQuAD 1.1
+    learning_rate: float
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
     """One model: its data, its recipe, and what its card says."""
 
-    make_rows: Callable[[dict], dict]  # from the training set of SQuAD 1.1
+    parts: tuple[Part, ...]
     start: str
-    epochs: int
-    learning_rate: float = 5e-4
+    start_stage: str = ""  # what the card says behind the name of the start
     batch_size: int = 32
     max_length: int
     task: str
@@ -90,6 +102,29 @@ def add_unanswerable(squad: dict, count: int) -> dict:
         "context": [*squad["context"], *contexts],
         "answers": [*squad["answers"], *([] for _ in questions)],
     }
+
+
+def make_misleading(squad: dict) -> dict:
+    """Returns the rows of the second part: questions that seem answerable.
+
+    Each stands beside itself with a word changed, so that its passage has no
+    answer to it; and a fourth of as many are put to a passage nearby.
+    """
+    random = np.random.default_rng(0)
+    rows: dict[str, list] = {name: [] for name in COLUMNS}
+    kept = 0
+    for row in random.permutation(len(squad["question"])):
+        question, context, answers = (squad[name][row] for name in COLUMNS)
+        changed = mislead(question, context, answers[0]["text"], random)
+        if changed is not None and kept < MISLEADING:
+            kept += 1
+            rows["question"] += [changed, question]
+            rows["context"] += [context, context]
+            rows["answers"] += [[], answers]
+    nearby = add_unanswerable(squad, kept // 4)
+    for name, column in rows.items():
+        column += nearby[name][len(squad[name]) :]
+    return shorten(rows)
 
 
 def shorten(data: dict) -> dict:
@@ -187,12 +222,12 @@ def draw(rows, count):
 
 PLANS = {
     "mini-qnli": Plan(
-        make_rows=pair_sentences,
+        parts=(Part(pair_sentences, 5e-4),),
         start="mini-squad",
-        epochs=1,
+        start_stage=" after the first of its two parts",
         max_length=128,
         task="does the second sentence answer the first, a question",
-        data="{train_rows:,} pairs made from the questions of the training "
+        data="{parts[0][rows]:,} pairs made from the questions of the training "
         "set of SQuAD 1.1 in the way of QNLI (Wang et al., 2019): a question "
         "with the sentence that holds the answer, and with the one of the same "
         "passage that shares most words with it",
@@ -200,49 +235,49 @@ PLANS = {
         "written with the answer in view, so that words in common say much.",
     ),
     "mini-squad": Plan(
-        make_rows=make_questions,
+        parts=(Part(make_questions, 5e-4), Part(make_misleading, 2e-4)),
         start="mini",
-        epochs=1,
         max_length=384,
         task="from where to where in a passage the answer to a question "
         "stands, or whether there is none",
-        data="All 87,599 questions of the training set of SQuAD 1.1 "
-        "(Rajpurkar et al., 2016), and {unanswerable:,} of them a second time, "
-        "put to a passage nearby that does not answer them. Half of the "
-        "passages were cut to some sentences around the answer",
-        limits="The questions that it learned to leave unanswered were not "
-        "written to deceive, as those of SQuAD 2.0 are. Names, numbers and "
-        "dates it finds best; it does not reason.",
+        data="First all 87,599 questions of the training set of SQuAD 1.1 "
+        "(Rajpurkar et al., 2016), and {parts[0][unanswerable]:,} of them a "
+        "second time, put to a passage nearby that does not answer them. Then "
+        "{parts[1][rows]:,} rows: 20,000 of the questions, the same with one "
+        "word changed by rule (a name, a number or an opposite of the passage, "
+        "or a *not*), so that they seem answerable, and some more put to a "
+        "passage nearby. Half of the passages were cut to some sentences "
+        "around the answer",
+        limits="Most questions that it learned to leave unanswered were made "
+        "by rule, not by people who wanted to deceive, as those of SQuAD 2.0 "
+        "were. Names, numbers and dates it finds best; it does not reason.",
     ),
 }
 
 
 def main():
     """Trains and copies a model."""
-    if len(sys.argv) != 3 or sys.argv[1] not in PLANS:
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in PLANS:
         sys.exit(__doc__)
     bb.setup()
     name, out = sys.argv[1], Path(sys.argv[2])
     plan = PLANS[name]
-    train = plan.make_rows(bb.load_dataset("squad", "train"))
-    keras.utils.set_random_seed(0)
-    model = make_model(plan, train)
-    history = bb.finetune(
-        model,
-        train,
-        epochs=plan.epochs,
-        learning_rate=plan.learning_rate,
-        batch_size=plan.batch_size,
-        max_length=plan.max_length,
-        out=out,
-        options=FinetuningOptions(
-            checkpoint_steps=200, evaluation_steps=LOG_STEPS
-        ),
-    )
+    start = sys.argv[3] if len(sys.argv) > 3 else plan.start
+    squad = bb.load_dataset("squad", "train")
+    facts: dict = {"parts": []}
+    history: dict = {"step": [], "loss": []}
+    for number, part in enumerate(plan.parts, 1):
+        train = part.make_rows(squad)
+        model, losses = train_part(plan, part, train, start, out / str(number))
+        start = out / str(number)
+        count = {"rows": len(next(iter(train.values())))}
+        if "answers" in train:
+            count["unanswerable"] = train["answers"].count([])
+        facts["parts"].append(count)
+        steps_before = max(history["step"], default=0)
+        history["step"] += [steps_before + step for step in losses["step"]]
+        history["loss"] += losses["loss"]
     target = cards.MODELS / name
-    facts = {"train_rows": len(next(iter(train.values())))}
-    if name == "mini-squad":
-        facts["unanswerable"] = train["answers"].count([])
     model.config = model.config.replace(**DROPOUT)
     model.save_pretrained(target, "float16")
     shipped = type(model).from_pretrained(target)
@@ -252,13 +287,32 @@ def main():
     cards.keep(target, facts, write_card(name, facts))
 
 
-def make_model(plan, train):
+def train_part(plan, part, train, start, out):
+    """Trains one part; returns the model, and the losses by step."""
+    keras.utils.set_random_seed(0)
+    model = make_model(start, train)
+    history = bb.finetune(
+        model,
+        train,
+        epochs=1,
+        learning_rate=part.learning_rate,
+        batch_size=plan.batch_size,
+        max_length=plan.max_length,
+        out=out,
+        options=FinetuningOptions(
+            checkpoint_steps=200, evaluation_steps=LOG_STEPS
+        ),
+    )
+    return model, history
+
+
+def make_model(start, train):
     """Returns the model to train, without dropout.
 
     A model this small does not learn so many rows by heart in an epoch.
     """
     kind, head = head_for(train)
-    source = kind.from_pretrained(plan.start, **head)
+    source = kind.from_pretrained(start, **head)
     config = source.config.replace(**dict.fromkeys(DROPOUT, 0.0))
     model = kind(config, dtype="mixed_bfloat16", **head)
     model.set_weights(source.get_weights())
@@ -342,20 +396,23 @@ def write_log(history, path):
 def write_card(name, facts):
     """Returns the text of the card."""
     plan = PLANS[name]
-    epochs = "One epoch" if plan.epochs == 1 else f"{plan.epochs} epochs"
+    rates = " and ".join(f"{part.learning_rate:g}" for part in plan.parts)
+    epochs = "One epoch over each part, in turn,"
+    if len(plan.parts) == 1:
+        epochs = "One epoch"
     paragraphs = [
         f"# {name}",
-        f"`{plan.start}`, fine-tuned on one question: {plan.task}. Plain "
-        "fine-tuning: every weight was trained, and no head was set by hand. "
-        "It is a start for small sets of such rows, and small enough to look "
-        "into.",
+        f"`{plan.start}`{plan.start_stage}, fine-tuned on one question: "
+        f"{plan.task}. Plain fine-tuning: every weight was trained, and no "
+        "head was set by hand. It is a start for small sets of such rows, and "
+        "small enough to look into.",
         "## Data",
         f"{plan.data.format(**facts)}. Crowd workers wrote the questions about "
         "Wikipedia articles (CC BY-SA 4.0). No text is passed on here.",
         "## Recipe",
         f"{epochs} of {plan.batch_size} rows a step, up to {plan.max_length} "
-        f"tokens, AdamW with a peak of {plan.learning_rate:g} after a warm-up "
-        "over a tenth of the steps, then in a line down to 0; no dropout; "
+        f"tokens, AdamW with a peak of {rates} after a warm-up over a tenth of "
+        "the steps, then in a line down to 0; no dropout; "
         "mixed_bfloat16, on two processor cores. The weights of the last step. "
         "`tools/models/train_tasks.py` is the whole recipe, `log.csv` the "
         "loss.",
