@@ -92,9 +92,10 @@ def block(x, weights, name, visible, num_heads, how):
         return how.drop(dense(widened, weights, f"{name}.output.dense"))
 
     for part, place in ((gather, ".attention.output"), (work, ".output")):
-        normed = partial(
+        normed = partial(  # normed(x): the norm of this sublayer
             norm, weights=weights, name=f"{name}{place}.LayerNorm", how=how
         )
+        # After the sum, as in BERT, or before it: a fault to plant.
         x = x + part(normed(x)) if how.norm_first else normed(x + part(x))
     return x
 
@@ -118,6 +119,7 @@ def numpy_bert(batch, weights, num_heads, how=None):
     x = x + segments[batch["token_type_ids"]] + positions[: x.shape[1]]
     states = [how.drop(norm(x, weights, "embeddings.LayerNorm", how))]
     visible = batch["attention_mask"][:, None, :] != 0  # (B, 1, S)
+    # The number of layers: one such bias in each.
     for i in range(sum("intermediate.dense.bias" in n for n in weights)):
         name = f"encoder.layer.{i}"
         states.append(block(states[-1], weights, name, visible, num_heads, how))

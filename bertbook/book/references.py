@@ -138,6 +138,8 @@ Ba, Kiros and Hinton | 2016 | arXiv:1607.06450
     Layer Normalization
 Bahdanau, Cho and Bengio | 2015 | arXiv:1409.0473
     Neural Machine Translation by Jointly Learning to Align and Translate
+Belinkov | 2022 | Computational Linguistics 48
+    Probing Classifiers: Promises, Shortcomings, and Advances
 Beltagy, Lo and Cohan | 2019 | arXiv:1903.10676
     SciBERT: A Pretrained Language Model for Scientific Text
 Brunner et al. | 2020 | arXiv:1908.04211
@@ -165,6 +167,8 @@ He, Zhang, Ren and Sun | 2016 | arXiv:1512.03385
     Deep Residual Learning for Image Recognition
 Hendrycks and Gimpel | 2016 | arXiv:1606.08415
     Gaussian Error Linear Units (GELUs)
+Hewitt and Liang | 2019 | arXiv:1909.03368
+    Designing and Interpreting Probes with Control Tasks
 Hinton, Vinyals and Dean | 2015 | arXiv:1503.02531
     Distilling the Knowledge in a Neural Network
 Hochreiter and Schmidhuber | 1997 | Neural Computation 9
@@ -221,12 +225,16 @@ Popović | 2015 | WMT
     chrF: character n-gram F-score for automatic MT evaluation
 Post | 2018 | arXiv:1804.08771
     A Call for Clarity in Reporting BLEU Scores
+Press and Wolf | 2017 | arXiv:1608.05859
+    Using the Output Embedding to Improve Language Models
 Rajpurkar, Zhang, Lopyrev and Liang | 2016 | arXiv:1606.05250
     SQuAD: 100,000+ Questions for Machine Comprehension of Text
 Rajpurkar, Jia and Liang | 2018 | arXiv:1806.03822
     Know What You Don't Know: Unanswerable Questions for SQuAD
 Reimers and Gurevych | 2019 | arXiv:1908.10084
     Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks
+Sanford, Hsu and Telgarsky | 2024 | arXiv:2402.09268
+    Transformers, parallel computation, and logarithmic depth
 Schuster and Nakajima | 2012 | ICASSP
     Japanese and Korean Voice Search
 Sennrich, Haddow and Birch | 2016 | arXiv:1508.07909

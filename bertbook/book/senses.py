@@ -1,9 +1,12 @@
 """Words with two meanings, and how well a model tells the meanings apart.
 
-Twelve words in four sentences each, written for this book: two sentences with
-one meaning, then two with the other. The word is token 5 of each of them, and
+Words in four sentences each, written for this book: two sentences with one
+meaning, then two with the other. The word is token 5 of each of them, and
 apart from it no two of the four share a token, so that whatever makes two
 vectors of the word alike is not a word that both sentences have.
+
+In seven of the twelve words of `SENSES` the meanings are also two classes of
+words, such as a noun and a verb. In `NOUNS` both meanings are nouns.
 """
 
 import numpy as np
@@ -83,6 +86,68 @@ SENSES = {
         "We all want a fair trial for him",
         "Many farmers visited the fair each autumn",
         "At his first country fair he bought cows",
+    ),
+}
+NOUNS = {
+    "plant": (
+        "Workers left the old plant when its engines stopped",
+        "Steel comes from this plant near our river",
+        "She gave every green plant water before noon",
+        "You find no desert plant in cold soil",
+    ),
+    "court": (
+        "He stood before the court and denied his crime",
+        "Lawyers argue in that court about new laws",
+        "Two players crossed our court after each game",
+        "Tennis needs a grass court where nets hang",
+    ),
+    "ball": (
+        "The boy threw his ball over that wall",
+        "Her dog found a ball in green grass",
+        "They danced at our ball until morning came",
+        "Each guest of this ball wore silk and gold",
+    ),
+    "cell": (
+        "They locked him in cell nine for ten years",
+        "A guard opened her cell with an iron key",
+        "Blood carries each red cell through your body",
+        "Under glass one nerve cell looks like stars",
+    ),
+    "chest": (
+        "Pain spread across his chest and down one arm",
+        "The bullet entered her chest below that heart",
+        "Sailors buried a wooden chest full of gold",
+        "I opened an old chest where letters lay",
+    ),
+    "palm": (
+        "He held out his palm for some coins",
+        "Water lay in her palm while I washed",
+        "Shade from a tall palm fell upon sand",
+        "The wind bent each palm along that beach",
+    ),
+    "ring": (
+        "He gave her a ring with one blue stone",
+        "My mother lost this ring while washing dishes",
+        "Both men left the ring after eight rounds",
+        "Crowds shouted around our ring until someone fell",
+    ),
+    "seal": (
+        "We saw a gray seal asleep on those rocks",
+        "Bears hunt the young seal beneath thick ice",
+        "He pressed his gold seal into warm wax",
+        "Her letter bore no seal or name at all",
+    ),
+    "organ": (
+        "The heart is one organ that never stops",
+        "Doctors replaced a sick organ in his body",
+        "Someone played our great organ every Sunday",
+        "Music from an old organ filled this church",
+    ),
+    "club": (
+        "She joined a chess club with twelve members",
+        "Many men in our club read books together",
+        "He swung his heavy club at the wolf",
+        "Every player needs one club for long shots",
     ),
 }
 

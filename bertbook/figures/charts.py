@@ -24,6 +24,7 @@ from bertbook.figures.style import (
     counted,
     new_figure,
     plain,
+    power,
     printable,
     readable,
     share,
@@ -111,6 +112,7 @@ def curves(
     levels=None,
     bands=None,
     x_names=None,
+    from_zero=False,
 ):
     """Draws one line a name.
 
@@ -127,6 +129,7 @@ def curves(
         bands: Optional dict of some of the names to `(low, high)`, between
             which the runs of a line lie; each is drawn as a pale area.
         x_names: Optional names of the points 0, 1, ... on the x axis.
+        from_zero: Whether the y axis begins at 0, for values above it.
 
     Returns:
         A `Picture`.
@@ -162,6 +165,8 @@ def curves(
     said += _draw_levels(axes, levels)
     _axis(axes, "x", log_x)
     _axis(axes, "y", log_y)
+    if from_zero:
+        axes.set_ylim(bottom=0)
     if x_names is not None:
         axes.set_xticks(range(len(x_names)), map(printable, x_names))
     if list(lines) != [y_label]:  # else the axis says it
@@ -190,6 +195,9 @@ def _axis(axes, name, log=False):
         elif high / low < 300:
             target.set_major_locator(few)
         target.set_minor_formatter("")
+        if low < 1e-4:  # too many zeros: powers of ten, all of them
+            target.set_major_formatter(lambda value, _: power(value))
+            return
     elif _all_whole(axes, name):
         target.set_major_locator(MaxNLocator(integer=True))
     target.set_major_formatter(lambda value, _: plain(value))
@@ -223,6 +231,7 @@ def bars(
     numbers=True,
     own_colors=False,
     errors=None,
+    levels=None,
 ):
     """Draws horizontal bars.
 
@@ -234,7 +243,10 @@ def bars(
         numbers: Whether to write each value at the end of its bar.
         own_colors: Whether each bar has a color of its own, where there are
             no groups.
-        errors: Optional half length of the whisker at the end of every bar.
+        errors: Optional half length of the whisker at the end of every bar:
+            one number for all, or numbers in the form of `values`.
+        levels: Optional dict of names to values, to compare with; each a
+            vertical line in gray, with its name above it.
 
     Returns:
         A `Picture`.
@@ -248,7 +260,7 @@ def bars(
     found = checked([members[row][name] for row, name in every], "values", 1)
     sizes = dict(zip(every, found, strict=True))
     texts = dict(zip(every, bar_numbers(found), strict=True))
-    lanes = len(names) if grouped else 1
+    lanes, every_group = len(names) if grouped else 1, list(groups)
     height = len(groups) * max(0.27, 0.2 * lanes + 0.12) + 0.25 * grouped
     figure = new_figure(height + 0.65 + 0.2 * len(title_lines(title)), title)
     axes = figure.add_subplot(xlabel=x_label)
@@ -261,12 +273,27 @@ def bars(
         color, _ = look(name, i if grouped or own_colors else 0)
         how = {"height": thick * 0.92, "color": color, "label": name}
         if errors is not None:
-            how |= {"xerr": errors, "error_kw": {"lw": 1, "capsize": 2}}
+            half = [
+                _half_length(errors, every_group[row], name) for row in rows
+            ]
+            how |= {"xerr": half, "error_kw": {"lw": 1, "capsize": 2}}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
             axes.bar_label(drawn, [texts[row, name] for row in rows], padding=3)
     axes.margins(x=0.12 if numbers else 0.03)
     axes.set_ylim(len(groups) - 0.5, -0.5)
+    for name, value in (levels or {}).items():
+        axes.axvline(value, color=COLORS["sum"], ls="--", lw=1)
+        axes.annotate(
+            name,
+            (value, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize="small",
+        )
     axes.set_yticks(range(len(groups)), map(printable, groups))
     axes.tick_params(axis="y", length=0)
     _axis(axes, "x")
@@ -274,6 +301,14 @@ def bars(
         _draw_legend(figure, axes)
     text = "; ".join(_spoken(group, g, grouped) for group, g in groups.items())
     return Picture(figure, alt or f"{title or x_label or 'Bars'}: {text}.")
+
+
+def _half_length(errors, group, name):
+    """Returns the half length of one whisker."""
+    if isinstance(errors, Real):
+        return errors
+    found = errors[group]
+    return found[name] if isinstance(found, dict) else found
 
 
 def bar_numbers(values):

@@ -84,9 +84,10 @@ def _draw_view(sheet, words, place, seen, top, view):
         sheet.box(x, top, step * 0.86, 2 * half, text, color, **how)
     x = middles[place]
     sheet.box(x, low, step * 0.86, 2 * half, "guess", "output", size=SIZE)
+    furthest = max(place, len(words) - 1 - place, 1)
     for i in seen:
         copies = i == place and not hidden
-        end = x + step * 0.8 * (i - place) / 2 / len(words), low + half
+        end = x + step * 0.4 * (i - place) / furthest, low + half
         look = {"color": COLORS["query"], "width": 2.2} if copies else {}
         sheet.arrow((middles[i], top - half), end, **look)
     if place in seen and not hidden:

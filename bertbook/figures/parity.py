@@ -1,4 +1,4 @@
-"""Parity plots: how far apart two programs are that should agree."""
+"""Curves of a parity test: how far apart two programs are that should agree."""
 
 import math
 
@@ -13,6 +13,7 @@ from bertbook.figures.style import (
     checked,
     counted,
     new_figure,
+    power,
     printable,
     styled,
     title_lines,
@@ -65,6 +66,8 @@ def gap_panels(gaps, floor, title="", alt=None, columns=3):
     for axes in grid[len(lines) :]:
         axes.set_axis_off()
     figure.supxlabel("after the embeddings and each layer", fontsize="medium")
+    dashed = grid[0].get_lines()[len(lines) - 1]
+    figure.legend([dashed], ["no fault"], loc="outside lower right")
     figure.supylabel("largest difference", fontsize="medium")
     said = "; ".join(f"{n} {_said(line, floor)}" for n, line in lines.items())
     text = (
@@ -97,7 +100,7 @@ def _panel(axes, lines, floor, name):
     layers = np.arange(len(floor))
     for program, line in lines.items():
         if program != name:
-            axes.plot(layers, line, color=COLORS["muted"], lw=0.8, alpha=0.7)
+            axes.plot(layers, line, color=COLORS["muted"], lw=0.8, alpha=0.4)
     axes.plot(layers, floor, color=COLORS["sum"], ls="--", lw=1.2)
     axes.plot(layers, lines[name], color=COLORS["query"], marker="o", ms=3.5)
     axes.set_title(printable(name), color=INK)
@@ -106,7 +109,7 @@ def _panel(axes, lines, floor, name):
 
 
 def _powers(axes):
-    """Names every second power of ten, as code writes it."""
+    """Names every second power of ten."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     low, high = axes.get_ylim()
@@ -115,18 +118,13 @@ def _powers(axes):
         FixedLocator([10.0**p for p in powers if p % 2 == 0])
     )
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(lambda value, _: _power(value))
-
-
-def _power(value):
-    """Writes the nearest power of ten: 1e-6."""
-    return f"1e{round(math.log10(value))}"
+    axes.yaxis.set_major_formatter(lambda value, _: power(value))
 
 
 def _said(line, floor):
-    """Says a curve in powers of ten; rounding differs between machines."""
+    """Says the ends of a curve; rounding differs between machines."""
     ends = [
-        "rounding" if end <= 10 * floor.max() else _power(end)
+        "rounding" if end <= 10 * floor.max() else f"{float(f'{end:.1g}'):g}"
         for end in (line[0], line[-1])
     ]
     return f"from {ends[0]} to {ends[1]}"

@@ -6,6 +6,7 @@ picture says what it shows, and the same numbers give the same bytes.
 
 import functools
 import io
+import math
 import textwrap
 from contextlib import contextmanager
 from pathlib import Path
@@ -254,6 +255,14 @@ def same_digits(values):
 def plain(value):
     """Writes a number of an axis: 10,000, not 1e4."""
     return f"{value:,.10g}"
+
+
+def power(value):
+    """Writes the nearest power of ten: 10⁻⁶."""
+    exponent = str(round(math.log10(value)))
+    return "10" + exponent.translate(
+        str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    )
 
 
 def share(part, whole):

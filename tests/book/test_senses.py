@@ -5,7 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from bertbook.book.senses import POSITION, SENSES, margin, sense_margins
+from bertbook.book.senses import (
+    NOUNS,
+    POSITION,
+    SENSES,
+    margin,
+    sense_margins,
+)
 from bertbook.config import BertConfig
 from bertbook.model.encoder import BertEncoder
 from bertbook.text.tokenizer import Tokenizer
@@ -16,9 +22,9 @@ def tokenizer():
     return Tokenizer.from_pretrained("mini")
 
 
-@pytest.mark.parametrize("word", SENSES)
-def test_sentences_share_nothing_but_the_word(word, tokenizer):
-    rows = [tokenizer.encode(text).tokens for text in SENSES[word]]
+@pytest.mark.parametrize(("word", "texts"), [*SENSES.items(), *NOUNS.items()])
+def test_sentences_share_nothing_but_the_word(word, texts, tokenizer):
+    rows = [tokenizer.encode(text).tokens for text in texts]
     assert [row.index(word) for row in rows] == [POSITION] * 4
     for one, other in itertools.combinations(rows, 2):
         assert set(one) & set(other) == {word, "[CLS]", "[SEP]"}
@@ -35,6 +41,10 @@ def test_sentences_share_nothing_but_the_word(word, tokenizer):
 )
 def test_margin_by_hand(vectors, expected):
     assert margin(np.array(vectors, "float64")) == pytest.approx(expected)
+
+
+def test_no_word_is_in_both_lists():
+    assert not set(SENSES) & set(NOUNS)
 
 
 def test_margins_are_those_of_each_word_and_state(tokenizer):

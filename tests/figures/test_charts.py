@@ -336,6 +336,41 @@ def test_bars_have_whiskers_on_demand():
     assert whiskers == [[3.5, 4.5], [1.5, 2.5]]
 
 
+def test_each_bar_may_have_a_whisker_of_its_own():
+    groups = {"first": {"a": 4, "b": 2}, "second": {"a": 3}}
+    errors = {"first": {"a": 0.5, "b": 1}, "second": {"a": 0.25}}
+    drawn = charts.bars(groups, errors=errors).figure.axes[0].collections
+    whiskers = [
+        list(segment[:, 0])
+        for lines in drawn
+        for segment in lines.get_segments()
+    ]
+    assert whiskers == [[3.5, 4.5], [2.75, 3.25], [1, 3]]
+
+
+def test_bars_have_levels_on_demand():
+    axes = charts.bars({"a": 4}, levels={"chance": 2.5}).figure.axes[0]
+    (level,) = axes.get_lines()
+    assert list(level.get_xdata()) == [2.5, 2.5]
+    assert [text.get_text() for text in axes.texts] == ["4", "chance"]
+
+
+def test_curves_begin_at_zero_on_demand():
+    line = {"share": ([1, 2], [0.5, 0.9])}
+    bottoms = [
+        charts.curves(line, from_zero=asked).figure.axes[0].get_ylim()[0]
+        for asked in (True, False)
+    ]
+    assert bottoms[0] == 0 < bottoms[1]
+
+
+def test_very_small_numbers_are_powers_of_ten():
+    line = {"gap": ([1, 2, 3], [1e-6, 1e-3, 1e1])}
+    axes = charts.curves(line, log_y=True).figure.axes[0]
+    written = axes.yaxis.get_major_formatter()
+    assert [written(value) for value in (1e-6, 1, 10)] == ["10⁻⁶", "10⁰", "10¹"]
+
+
 @pytest.mark.parametrize("name", ["tiny", "base", "large"])
 def test_parameter_bars_sum_to_the_count(name):
     config = BertConfig.named(name)

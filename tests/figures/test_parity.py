@@ -47,12 +47,12 @@ def test_layers_count_from_0_after_the_embeddings():
     assert names == ["emb.", "0", "1", "2"] == parity.layer_names(4)
 
 
-def test_alt_text_says_powers_of_ten():
+def test_alt_text_says_where_a_curve_starts_and_ends():
     alt = drawn().alt
     assert "Four faults: 4 panels over 3 layers" in alt
-    assert "another epsilon from 1e-2 to 1e-3;" in alt
-    assert "swapped from rounding to 1e1;" in alt
-    assert "turned from rounding to 1e0;" in alt
+    assert "another epsilon from 0.01 to 0.003;" in alt
+    assert "swapped from rounding to 9;" in alt
+    assert "turned from rounding to 0.7;" in alt
 
 
 def test_the_author_may_write_the_alt_text():
