@@ -1,4 +1,4 @@
-"""BERT's forward pass written out: loops over layers and heads, NumPy only.
+"""BERT's forward pass written out: loops over layers and heads, in NumPy.
 
 It follows the text "BERT-base Transformer forward pass" line by line, for one
 sequence, with its shapes.
@@ -11,6 +11,10 @@ its other lines put the matrix on the right; here it is on the right as well.
 import numpy as np
 
 from bertbook.config import BertConfig
+from bertbook.model.encoder import BertEncoder
+from bertbook.runtime import ops
+from bertbook.weights.names import THIRDS
+from bertbook.weights.pretrained import named_tensors
 
 
 def literal_shapes(config: BertConfig) -> dict[str, tuple[int, ...]]:
@@ -48,6 +52,56 @@ def draw_weights(
         name: rng.normal(scale=scale, size=shape)
         for name, shape in literal_shapes(config).items()
     }
+
+
+def arrays_of(encoder: BertEncoder) -> dict[str, np.ndarray]:
+    """Returns the arrays of an encoder under the names of the text, float64.
+
+    What the text leaves out has names in its style: `W_S` holds the segments,
+    `b_Q[l, h]` the bias of a head's queries, `W_O[l]` and `b_O[l]` the output
+    projection, and `b_final` the bias of the pooler. A norm is one array of
+    two rows, gain and bias: `norm_0` after the embeddings, `norm_bar[l]` and
+    `norm[l]` after the sublayers of a layer.
+    """
+    tensors = {
+        name: np.asarray(ops.convert_to_numpy(tensor), "float64")
+        for name, tensor in named_tensors(encoder).items()
+    }
+    arrays = {
+        "W_T": tensors["embeddings/token/embeddings"],
+        "W_P": tensors["embeddings/position/table"],
+        "W_S": tensors["embeddings/segment/embeddings"],
+        "norm_0": _gain_and_bias(tensors, "embeddings/norm"),
+        "W_final": tensors["pooler/kernel"],
+        "b_final": tensors["pooler/bias"],
+    }
+    for layer in range(encoder.config.num_hidden_layers):
+        block = f"block_{layer}"
+        for letter, part in zip("QKV", THIRDS, strict=True):
+            for short, end in (("W", "kernel"), ("b", "bias")):
+                wide = tensors[f"{block}/attention/{part}/{end}"]
+                parts = np.split(wide, encoder.config.num_attention_heads, -1)
+                for number, columns in enumerate(parts):
+                    arrays[f"{short}_{letter}[{layer}, {number}]"] = columns
+        for short, part in (
+            ("O", "attention/output"),
+            ("ffnn", "feed_forward/expand"),
+            ("out", "feed_forward/contract"),
+        ):
+            bias = tensors[f"{block}/{part}/bias"]
+            arrays[f"W_{short}[{layer}]"] = tensors[f"{block}/{part}/kernel"]
+            arrays[f"b_{short}[{layer}]"] = bias[np.newaxis]  # a row
+        for short, part in (
+            ("norm_bar", "attention_norm"),
+            ("norm", "output_norm"),
+        ):
+            norm = _gain_and_bias(tensors, f"{block}/{part}")
+            arrays[f"{short}[{layer}]"] = norm
+    return arrays
+
+
+def _gain_and_bias(tensors, name):
+    return np.stack([tensors[f"{name}/gamma"], tensors[f"{name}/beta"]])
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

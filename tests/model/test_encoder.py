@@ -10,6 +10,7 @@ import bertbook as bb
 from bertbook import runtime
 from bertbook.batches.batching import bucketed, take_rows
 from bertbook.book.forward_pass import (
+    arrays_of,
     draw_weights,
     layer_norm,
     left_out,
@@ -410,16 +411,29 @@ def test_embed_texts_computes_no_more_rows_than_texts(tiny, monkeypatch):
     assert shapes == [(2, 16)]
 
 
-@pytest.mark.parametrize("name", ["tiny", "mini", "small", "medium", "base"])
+@pytest.mark.parametrize(
+    "name", ["tiny", "mini", "small", "medium", "base", "large"]
+)
 def test_published_parameter_counts(name):
     published = {
         "tiny": 4_385_920, "mini": 11_170_560, "small": 28_763_648,
-        "medium": 41_373_184, "base": 109_482_240,
+        "medium": 41_373_184, "base": 109_482_240, "large": 335_141_888,
     }  # fmt: skip
     config = bb.BertConfig.named(name)
     assert count_parameters(config) == published[name]
-    if name != "base":
+    if name not in ("base", "large"):
         assert bb.BertEncoder(config).count_params() == published[name]
+
+
+def test_published_counts_of_other_vocabularies():
+    base, large = (bb.BertConfig.named(name) for name in ("base", "large"))
+    for config, vocab_size, count in (
+        (base, 28_996, 108_310_272),
+        (large, 28_996, 333_579_264),
+        (base, 119_547, 177_853_440),
+    ):
+        counted = count_parameters(config.replace(vocab_size=vocab_size))
+        assert counted == count
 
 
 def test_literal_shapes_and_left_out_sum_to_all_parameters():
@@ -428,6 +442,30 @@ def test_literal_shapes_and_left_out_sum_to_all_parameters():
     missing = sum(left_out(config).values())
     assert (written, missing) == (102_326_784, 7_155_456)
     assert written + missing == count_parameters(config)
+
+
+def test_arrays_of_an_encoder_bear_the_names_of_the_text(tiny):
+    arrays, written = arrays_of(tiny), literal_shapes(tiny.config)
+    assert {n: arrays[n].shape for n in written} == written
+    assert sum(a.size for a in arrays.values()) == count_parameters(tiny.config)
+    rng = np.random.default_rng(0)
+    for weight in tiny.weights:  # 0 and 1 would hide a swap
+        weight.assign(rng.normal(size=weight.shape))
+    arrays, attention = arrays_of(tiny), tiny.blocks[1].attention
+    kernel, bias = map(to_numpy, attention.query_key_value.weights)
+    heads = range(tiny.config.num_attention_heads)
+    for short, joined in (("W", kernel), ("b", bias)):
+        names = [f"{short}_{x}[1, {n}]" for x in "QKV" for n in heads]
+        parts = [arrays[name] for name in names]
+        np.testing.assert_array_equal(np.concatenate(parts, axis=-1), joined)
+    for name, layer in (
+        ("norm_0", tiny.embeddings.norm),
+        ("norm_bar[0]", tiny.blocks[0].attention_norm),
+        ("norm[1]", tiny.blocks[1].output_norm),
+    ):
+        np.testing.assert_array_equal(
+            arrays[name], np.stack([to_numpy(w) for w in layer.weights])
+        )
 
 
 def test_attention_path_says_what_runs(tiny):

@@ -122,7 +122,7 @@ def gpt_block(width):
 @computed(
     83,
     (),
-    "23_forward_pass",
+    "24_real_weights",
     says="keras-nlp and its BertClassifier",
     right="the package is called KerasHub now, and keras-nlp installs it. The "
     "class is BertTextClassifier",
