@@ -82,7 +82,7 @@ def input_sum(tokens, segments, alt=None):
     segments = checked(segments, "segments", 1, len(tokens)).astype(int)
     pitch = min(0.85, 5.95 / len(tokens))
     wide, longest = pitch * 0.9, max(text_width(t, 8) for t in tokens) + 0.1
-    turn = 90 if longest > wide * 1.15 else 0
+    turn = 90 if longest > wide * 1.4 else 0
     tall = min(1.1, longest + 0.06) if turn else 0.3
     sheet = Sheet(tall + 1.85)
     rows = {"token": 1.74 + tall / 2, "segment": 1.3, "position": 0.78}
@@ -108,11 +108,9 @@ def input_sum(tokens, segments, alt=None):
 
 
 def _summed(sheet, x, y, wide):
-    """Draws a vector that is the sum of three, as three stripes in a box."""
+    """Draws a vector that is the sum of three: one bar in one color."""
     sheet.box(x, y, wide, 0.3, "", "sum", strength=0.1)
-    for i, part in enumerate(("token", "segment", "position")):
-        height = y + 0.08 * (1 - i)
-        sheet.box(x, height, wide * 0.75, 0.045, "", part, 1.0, edge=0)
+    sheet.box(x, y, wide * 0.75, 0.09, "", "sum", 0.9, edge=0)
 
 
 @styled
@@ -196,7 +194,7 @@ def value_mixing(tokens, weights, alt=None):
         sheet.note(1.2 + long, y, f"{weights[i]:.2f}", size=8)
         sheet.label(3.27, y, "×")
         look = {"strength": 0.1 + 0.4 * part, "size": 8}
-        sheet.box(4.2, y, 1.5, 0.22, f"value of {token}", "value", **look)
+        sheet.box(4.2, y, 1.5, 0.22, f"value of '{token}'", "value", **look)
         if part > 0:
             line = {"color": COLORS["attention"], "alpha": 0.75, "zorder": 1}
             sheet.axes.plot((4.95, 5.75), (y, end), lw=0.4 + 4 * part, **line)

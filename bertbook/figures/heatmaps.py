@@ -212,7 +212,16 @@ def _matrix_alt(values, visible, rows, columns):
 
 
 @styled
-def heat_maps(panels, labels=None, title="", alt=None, columns=4):
+def heat_maps(
+    panels,
+    labels=None,
+    title="",
+    alt=None,
+    columns=4,
+    x_label="",
+    y_label="",
+    numbers=False,
+):
     """Draws several matrices side by side on one scale of colors.
 
     Args:
@@ -221,6 +230,10 @@ def heat_maps(panels, labels=None, title="", alt=None, columns=4):
         title: Line above the picture.
         alt: Alternative text; made from the values where it is None.
         columns: How many panels go in one row.
+        x_label: What the columns of a panel are.
+        y_label: What its rows are.
+        numbers: Whether to write each value into its cell, in place of the
+            scale of colors.
 
     Returns:
         A `Picture`.
@@ -232,7 +245,9 @@ def heat_maps(panels, labels=None, title="", alt=None, columns=4):
     names = widest(labels, 7)
     side = min(4.5, (WIDTH - 0.8 - names) / columns - 0.1)
     height = rows * (side + 0.3) + names + (0.45 if title else 0.2)
-    figure = new_figure(height, title, layout="compressed")
+    figure = new_figure(
+        height + 0.2 * bool(x_label), title, layout="compressed"
+    )
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     limits = _limits([values for _, values in panels])
     for i, (axes, (name, values)) in enumerate(zip(grid, panels, strict=False)):
@@ -243,9 +258,17 @@ def heat_maps(panels, labels=None, title="", alt=None, columns=4):
             name_ticks(axes, labels, "y", room)
         if labels is not None and i + columns >= len(panels):
             name_ticks(axes, labels, "x", room)
+        if i % columns == 0:
+            axes.set(ylabel=y_label)
+        if i + columns >= len(panels):
+            axes.set(xlabel=x_label)
+        if numbers:
+            everywhere = np.ones(values.shape, dtype=bool)
+            _cell_numbers(axes, image, values, everywhere, room)
     for axes in grid[len(panels) :]:
         axes.set_axis_off()
-    figure.colorbar(image, ax=list(grid), shrink=0.8, pad=0.02, aspect=25)
+    if not numbers:
+        figure.colorbar(image, ax=list(grid), shrink=0.8, pad=0.02, aspect=25)
     text = ", ".join(f"{name} up to {v.max():.2f}" for name, v in panels)
     text = f"{title or 'Matrices'}: {counted(len(panels), 'heat map')}; {text}."
     return Picture(figure, alt or text)

@@ -347,8 +347,17 @@ def whole_bert(config, tokens, guesses, alt=None):
 def _text_and_embeddings(sheet, columns, tokens, wide):
     """Draws the tokens, and below each the sum of its three vectors."""
     _left(sheet, 5.46, "tokens")
-    _left(sheet, 5.0, "embeddings")
-    _left(sheet, 4.82, "token, segment,\nposition", below=True)
+    _left(sheet, 5.2, "embeddings")
+    for i, part in enumerate(("token", "segment", "position")):
+        sign = "+ " if i else ""
+        sheet.label(
+            1.4,
+            5.0 - 0.1 * i,
+            f"{sign}{part}",
+            ha="right",
+            size=7,
+            ink=COLORS[part],
+        )
     for x, token in zip(columns, tokens, strict=True):
         special = token.startswith("[") and token.endswith("]")
         color = "query" if token == "[MASK]" else "token"

@@ -106,17 +106,17 @@ class SelfAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.implementation = implementation
-        self.query_key_value, self.output_projection = (
-            Dense(
-                width,
-                initializer_range,
-                dtype=self.dtype_policy,
-                name=name,
-            )
-            for width, name in (
-                (3 * hidden_size, "query_key_value"),
-                (hidden_size, "output"),
-            )
+        self.query_key_value = Dense(
+            3 * hidden_size,
+            initializer_range,
+            dtype=self.dtype_policy,
+            name="query_key_value",
+        )
+        self.output_projection = Dense(
+            hidden_size,
+            initializer_range,
+            dtype=self.dtype_policy,
+            name="output",
         )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy)
 

@@ -56,6 +56,13 @@ DRAWN = {
     "heat maps": lambda: charts.heat_maps(
         [(f"head {n}", SMALL) for n in range(1, 7)], WORDS, "Layer 1"
     ),
+    "heat maps with numbers": lambda: charts.heat_maps(
+        [(name, TABLE) for name in ("a", "b")],
+        title="Layer 1",
+        x_label="head",
+        y_label="layer",
+        numbers=True,
+    ),
     "one heat map": lambda: charts.heat_maps([("head 1", LARGE)], PIECES),
     "curves": lambda: charts.curves(
         {"ours": (STEPS, 9 / STEPS), "theirs": (STEPS[:9], STEPS[:9])},
@@ -301,6 +308,15 @@ def test_heat_maps_share_one_scale():
     picture = charts.heat_maps([("a", SMALL), ("b", SMALL / 10)])
     scales = {axes.images[0].get_clim() for axes in picture.figure.axes[:2]}
     assert scales == {(0.0, SMALL.max())}
+
+
+def test_heat_maps_write_numbers_in_place_of_a_scale():
+    panels = [("a", [[0.25, 1.0]]), ("b", [[0.5, 0.75]])]
+    picture = charts.heat_maps(panels, x_label="head", numbers=True)
+    first, second = picture.figure.axes  # no third for a scale of colors
+    assert [text.get_text() for text in first.texts] == ["0.25", "1.00"]
+    assert [text.get_text() for text in second.texts] == ["0.50", "0.75"]
+    assert first.get_xlabel() == second.get_xlabel() == "head"
 
 
 def test_bars_have_colors_of_their_own_where_asked():
