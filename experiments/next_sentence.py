@@ -1,0 +1,324 @@
+"""With and without next sentence prediction: chapter 31's kept runs.
+
+    BERTBOOK_DATA=FOLDER python -m experiments.next_sentence [PART]
+
+A small BERT is trained from random weights: on pairs of texts with both
+objectives; on the same pairs with masked words alone; and on running text,
+where there is no second text to ask about. Sample, steps and seeds agree. Then
+each is fine-tuned on four tasks, and so is the same model without pre-training.
+
+Does what `RUNS` names and `experiments/results/next_sentence` does not hold
+yet, a file for each run, and writes data/runs/next_sentence.json from what is
+there. PART takes only runs whose name holds it; after `--minutes` no further
+run begins. About 75 minutes on one core that multiplies bfloat16.
+"""
+
+import argparse
+import functools
+import json
+import os
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+
+import bertbook as bb
+from bertbook.batches.feeding import Feed
+from bertbook.files import read_json
+from bertbook.finetuning.finetune import FinetuningOptions
+from bertbook.model.bert import BertForPreTraining
+from bertbook.pretraining import evaluation
+from bertbook.pretraining import pretrain as pretraining
+from bertbook.pretraining.corpus import (
+    RECORD,
+    Corpus,
+    prepare,
+    read_documents,
+)
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Pieces
+from bertbook.pretraining.pretrain import PretrainingRecipe
+from bertbook.pretraining.stream import BEGINNING, ExampleStream, Position
+from experiments.results import draw_rows
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "experiments" / "results" / "next_sentence"
+WORK = ROOT / "local" / "next_sentence"  # shards and models, to go on from
+FOR_CHAPTER = ROOT / "data" / "runs" / "next_sentence.json"
+WORDS = {  # of each genre, drawn by whole documents
+    "encyclopedia-1": 3_000_000,
+    "government": 1_200_000,
+    "medical_qa": 1_200_000,
+    "textbooks_more": 1_200_000,
+    "tech_writing": 1_200_000,
+    "podcasts-1": 1_200_000,
+    "fiction_1939_1970": 1_200_000,
+}
+HELD_OUT = 0.01  # of the documents
+HELD_OUT_ROWS = 2_048
+DTYPE = "mixed_bfloat16"
+SMALL = {
+    "hidden_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 512,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.05,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+# Short rows first: they are cheap, and the loss falls sooner there.
+PARTS = (
+    {"length": 64, "steps": 1_800, "rows": 64, "rate": 1.2e-3, "end": 0.4},
+    {"length": 128, "steps": 600, "rows": 32, "rate": 5e-4, "end": 0.0},
+)
+KINDS = "both", "words", "nothing"
+# What is trained and fine-tuned, with which seed, the most important first.
+ORDER = (
+    *((kind, seed) for seed in range(2) for kind in KINDS),
+    *((kind, 2) for kind in KINDS),
+    *(("running", seed) for seed in range(2)),
+)
+TASKS = {
+    "qnli": {"rows": 16_000, "epochs": 3, "dev": 2_000},
+    "mrpc": {"rows": None, "epochs": 4, "dev": None},
+    "rte": {"rows": None, "epochs": 4, "dev": None},
+    "sst2": {"rows": 8_000, "epochs": 3, "dev": None},
+}
+RATE = 5e-4
+LOG_STEPS = 100
+# XLA would take longer to trace such a model than it saves.
+pretraining.COMPILE = False
+
+
+class WordsAlone(ExampleStream):
+    """The examples of a stream whose second label counts for nothing."""
+
+    def batches(self, batch_size, start=BEGINNING):
+        """Yields the batches, next sentences with weight 0."""
+        for batch, position in super().batches(batch_size, start):
+            weights = np.zeros(batch_size, "float32")
+            yield batch | {"next_sentence_weights": weights}, position
+
+
+def make_corpus(tokenizer):
+    """Returns the shards of the sample, made where there are none."""
+    folder = WORK / "corpus"
+    if (folder / RECORD).is_file():
+        return Corpus(folder, read_json(folder / RECORD))
+    texts = Path(os.environ["BERTBOOK_DATA"]) / "corpus2"
+    sample = WORK / "sample.txt"
+    documents = [
+        "\n".join(lines)
+        for name, words in WORDS.items()
+        for lines in draw_documents(texts / f"{name}.txt.xz", words)
+    ]
+    sample.write_text("\n\n".join(documents) + "\n", encoding="utf-8")
+    return prepare([sample], tokenizer, folder, held_out=HELD_OUT)
+
+
+def draw_documents(path, words):
+    """Returns documents from all over a file, about so many words."""
+    documents = list(read_documents([path]))
+    kept, count = [], 0
+    for number in np.random.default_rng(0).permutation(len(documents)):
+        if count >= words:
+            break
+        kept.append(documents[number])
+        count += sum(len(line.split()) for line in documents[number])
+    return kept
+
+
+def make_stream(kind, corpus, pieces, length, seed):
+    """Returns the examples that a kind of model is trained on."""
+    settings = ExampleSettings(
+        max_length=length, next_sentence=kind != "running"
+    )
+    stream = WordsAlone if kind == "words" else ExampleStream
+    return stream(corpus, pieces, settings, seed)
+
+
+def fresh(tokenizer, seed):
+    """Returns a model with random weights, the same for every kind."""
+    keras.utils.set_random_seed(seed)
+    config = bb.BertConfig(vocab_size=len(tokenizer), **SMALL)
+    model = BertForPreTraining(config, dtype=DTYPE)
+    model.tokenizer = tokenizer
+    return model
+
+
+def pretrain(kind, seed):
+    """Trains a model, saves it, and measures it on held-out documents."""
+    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    corpus = make_corpus(tokenizer)
+    pieces = Pieces.of(tokenizer)
+    model = fresh(tokenizer, seed)
+    log = []
+    for number, part in enumerate(PARTS):
+        recipe = PretrainingRecipe(
+            steps=part["steps"], batch_size=part["rows"],
+            learning_rate=part["rate"], end=part["end"], dtype=DTYPE,
+        )  # fmt: skip
+        pretraining.compile_for_pretraining(model, recipe)
+        stream = make_stream(
+            kind, corpus, pieces, part["length"], 10 * seed + number
+        )
+        feed = Feed(stream, part["rows"], 0, Position())
+        history = model.fit(
+            feed.batches(), steps_per_epoch=LOG_STEPS,
+            epochs=part["steps"] // LOG_STEPS, shuffle=False, verbose=2,
+        ).history  # fmt: skip
+        log.append(rounded(history))
+    model.save_pretrained(folder_of(kind, seed))
+    return {"log": log, "held_out": measure(model, corpus, pieces)}
+
+
+def folder_of(kind, seed):
+    """Returns the folder of a trained model."""
+    return WORK / f"{kind}_{seed}"
+
+
+def rounded(history):
+    """Returns the curves of `fit`, the losses and accuracies of both tasks."""
+    return {
+        ours: [round(float(value), 4) for value in history[theirs]]
+        for theirs, ours in pretraining.LOGS.items()
+        if theirs in history and ours != "loss"
+    }
+
+
+def measure(model, corpus, pieces):
+    """Returns the scores on held-out pairs, and on held-out running text."""
+    scores = {}
+    for name, is_pair in (("pairs", True), ("running", False)):
+        examples = evaluation.held_out_examples(
+            corpus, pieces, ExampleSettings(next_sentence=is_pair),
+            limit=HELD_OUT_ROWS,
+        )  # fmt: skip
+        found = evaluation.score_pretraining(model, examples)
+        found["bits_per_character"] = evaluation.bits_per_character(
+            found["mlm_loss"], examples, model.tokenizer
+        )
+        if is_pair:
+            labels = examples["next_sentence_labels"]
+            found["one_answer"] = max(labels.mean(), 1 - labels.mean())
+        scores[name] = {k: round(float(v), 4) for k, v in found.items()}
+    return scores
+
+
+def tune(kind, task, seed):
+    """Fine-tunes a model on a task; returns the accuracy after each epoch."""
+    plan = TASKS[task]
+    train = draw_rows(bb.load_dataset(task, "train"), plan["rows"], seed)
+    dev = draw_rows(bb.load_dataset(task, "dev"), plan["dev"], 0)
+    keras.utils.set_random_seed(seed)
+    kind_of_model = bb.BertForSequenceClassification
+    if kind == "nothing":
+        tokenizer = bb.Tokenizer.from_pretrained("mini")
+        config = fresh(tokenizer, seed).config
+        model = kind_of_model(config, dtype=DTYPE, num_labels=2)
+        model.tokenizer = tokenizer
+    else:
+        model = kind_of_model.from_pretrained(
+            folder_of(kind, seed), dtype=DTYPE, num_labels=2
+        )
+    model.supports_jit = False  # XLA takes longer than such a run
+    history = bb.finetune(
+        model, train, dev, epochs=plan["epochs"], learning_rate=RATE,
+        batch_size=32, max_length=128, seed=seed,
+        options=FinetuningOptions(verbose=False),
+    )  # fmt: skip
+    labels = np.array(dev["label"])
+    return {
+        "accuracy": [round(a, 4) for a in history["dev_accuracy"]],
+        "rows": len(train["label"]),
+        "dev_rows": len(labels),
+        "one_answer": round(max(labels.mean(), 1 - labels.mean()).item(), 4),
+    }
+
+
+def list_runs():
+    """Returns every run by its name, in the order of doing."""
+    runs = {}
+    for kind, seed in ORDER:
+        if kind != "nothing":
+            name = f"pretrain_{kind}_{seed}"
+            runs[name] = functools.partial(pretrain, kind, seed)
+        for task in TASKS:
+            name = f"{task}_{kind}_{seed}"
+            runs[name] = functools.partial(tune, kind, task, seed)
+    return runs
+
+
+RUNS = list_runs()
+
+
+def main():
+    """Does what is missing, and writes the file for the chapter."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", nargs="?", default="")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    options = parser.parse_args()
+    end = time.time() + 60 * options.minutes
+    KEPT.mkdir(parents=True, exist_ok=True)
+    WORK.mkdir(parents=True, exist_ok=True)
+    for name, run in RUNS.items():
+        path = KEPT / f"{name}.json"
+        if options.part in name and not path.is_file() and time.time() < end:
+            start = time.process_time()
+            result = run()
+            result["core_seconds"] = round(time.process_time() - start)
+            text = json.dumps(result, indent=1) + "\n"
+            path.write_text(text, encoding="utf-8")
+            print(name, result, flush=True)
+    text = json.dumps(list_for_chapter(), indent=1) + "\n"
+    FOR_CHAPTER.write_text(text, encoding="utf-8")
+
+
+def list_for_chapter():
+    """Returns what the kept runs scored, for the chapter."""
+    return summarize(
+        {
+            name: read_json(path)
+            for name in sorted(RUNS)
+            if (path := KEPT / f"{name}.json").is_file()
+        }
+    )
+
+
+def summarize(found):
+    """Returns the scores of runs, by what they measure and by kind.
+
+    Args:
+        found: The kept runs by their names.
+
+    Returns:
+        A dict: `plan`, the sizes of the experiment; `held_out`, what each kind
+        scores on held-out pairs and on running text; `tasks`, the best accuracy
+        on dev of each task, with the share of the commonest label.
+    """
+    held_out, tasks = {}, {}
+    for name, run in found.items():
+        what, kind, _ = name.split("_")
+        if what == "pretrain":
+            for text, scores in run["held_out"].items():
+                for score, value in scores.items():
+                    place = held_out.setdefault(f"{text}: {score}", {})
+                    place.setdefault(kind, []).append(value)
+        else:
+            place = tasks.setdefault(what, {"one answer": run["one_answer"]})
+            place["rows"], place["dev rows"] = run["rows"], run["dev_rows"]
+            place.setdefault(kind, []).append(max(run["accuracy"]))
+    tokens = sum(p["steps"] * p["rows"] * p["length"] for p in PARTS)
+    plan = {
+        "model": SMALL,
+        "parts": list(PARTS),
+        "tokens": tokens,
+        "words": WORDS,
+    }
+    return {"plan": plan, "held_out": held_out, "tasks": tasks}
+
+
+if __name__ == "__main__":
+    main()
