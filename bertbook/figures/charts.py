@@ -234,7 +234,8 @@ def bars(
         numbers: Whether to write each value at the end of its bar.
         own_colors: Whether each bar has a color of its own, where there are
             no groups.
-        errors: Optional half length of the whisker at the end of every bar.
+        errors: Optional half length of the whisker at the end of every bar;
+            or a dict like `values`, a length for each.
 
     Returns:
         A `Picture`.
@@ -261,7 +262,8 @@ def bars(
         color, _ = look(name, i if grouped or own_colors else 0)
         how = {"height": thick * 0.92, "color": color, "label": name}
         if errors is not None:
-            how |= {"xerr": errors, "error_kw": {"lw": 1, "capsize": 2}}
+            halves = [_half(errors, list(groups)[row], name) for row in rows]
+            how |= {"xerr": halves, "error_kw": {"lw": 1, "capsize": 2}}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
             axes.bar_label(drawn, [texts[row, name] for row in rows], padding=3)
@@ -274,6 +276,14 @@ def bars(
         _draw_legend(figure, axes)
     text = "; ".join(_spoken(group, g, grouped) for group, g in groups.items())
     return Picture(figure, alt or f"{title or x_label or 'Bars'}: {text}.")
+
+
+def _half(errors, group, name):
+    """Returns the half length of the whisker of one bar."""
+    if not isinstance(errors, dict):
+        return errors
+    half = errors[group]
+    return half[name] if isinstance(half, dict) else half
 
 
 def bar_numbers(values):
