@@ -24,7 +24,6 @@ KERNEL = {
 FORMER = frozenset(
     {
         "23_forward_pass",
-        "31_next_sentence",
         "32_pretraining",
         "40_one_sentence",
         "41_two_sentences",
