@@ -19,7 +19,7 @@ from bertbook.figures.style import (
 
 # The colors of the examples of a row; neighbors differ in gray too.
 TURNS = ("token", "segment", "attention", "position", "query", "value")
-ANSWERS = ("goes on", "stranger")  # labels 0 and 1, as in `examples`
+ANSWERS = ("IsNext", "NotNext")  # labels 0 and 1, as in `examples`
 # The two texts of `cross_and_bi`: left or right, name, color.
 SIDES = ((-1, "text A", "token"), (1, "text B", "segment"))
 

@@ -72,7 +72,7 @@ class MaskedLMHead(keras.layers.Layer):
 
 
 def next_sentence_head(config, dtype):
-    """Returns the layer that scores "goes on" and "does not", `(B, 2)`.
+    """Returns the layer of two logits, IsNext and NotNext, `(B, 2)`.
 
     Source: Devlin et al. (2019), section 3.1.
 

@@ -140,6 +140,7 @@ def test_the_page_of_results_is_what_the_runs_give():
     [
         ("results", "list_for_chapters", "FOR_CHAPTERS"),
         ("variants", "list_for_chapter", "FOR_CHAPTER"),
+        ("next_sentence", "list_for_chapter", "FOR_CHAPTER"),
     ],
 )
 def test_what_chapters_read_is_what_the_runs_give(module, runs, page):

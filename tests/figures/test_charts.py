@@ -387,6 +387,23 @@ def test_very_small_numbers_are_powers_of_ten():
     assert [written(value) for value in (1e-6, 1, 10)] == ["10⁻⁶", "10⁰", "10¹"]
 
 
+@pytest.mark.parametrize(
+    ("values", "errors"),
+    [
+        ({"a": 4, "b": 2}, {"a": 1, "b": 0.5}),
+        ({"x": {"a": 4, "b": 2}}, {"x": {"a": 1, "b": 0.5}}),
+    ],
+)
+def test_every_bar_has_a_whisker_of_its_own(values, errors):
+    axes = charts.bars(values, errors=errors).figure.axes[0]
+    whiskers = [
+        list(segment[:, 0])
+        for lines in axes.collections
+        for segment in lines.get_segments()
+    ]
+    assert whiskers == [[3, 5], [1.5, 2.5]]
+
+
 @pytest.mark.parametrize("name", ["tiny", "base", "large"])
 def test_parameter_bars_sum_to_the_count(name):
     config = BertConfig.named(name)

@@ -144,13 +144,13 @@ def test_the_author_may_write_the_words_of_encoders():
 
 def test_alt_text_says_the_spans():
     alt = DRAWN["spans"]().alt
-    assert "pair 1: A tokens 0 to 4, B tokens 5 to 17, goes on" in alt
-    assert "pair 2: A tokens 18 to 23, B tokens 1 to 8, stranger" in alt
+    assert "pair 1: A tokens 0 to 4, B tokens 5 to 17, IsNext" in alt
+    assert "pair 2: A tokens 18 to 23, B tokens 1 to 8, NotNext" in alt
 
 
 def test_alt_text_says_the_targets():
     alt = DRAWN["targets"]().alt
-    assert "from [CLS] the model guesses 'stranger'" in alt
+    assert "from [CLS] the model guesses 'NotNext'" in alt
     assert "'went' at place 3, '##s' at place 7" in alt
 
 
