@@ -5,12 +5,12 @@
 A small BERT is trained from random weights, its heads prepared to look at
 neighbors: on pairs of texts with both objectives, and on the same pairs with
 masked words alone. First weights, rows and their order agree. Then each is
-fine-tuned on four tasks, and so are the first weights, without pre-training.
+fine-tuned on five tasks, and so are the first weights, without pre-training.
 
 Does what `RUNS` names and `experiments/results/next_sentence` does not hold
 yet, a file for each run, and writes data/runs/next_sentence.json from what is
 there. PART takes only runs whose name holds it; after `--minutes` no further
-run begins. About 75 minutes on one core that multiplies bfloat16.
+run begins. About half an hour on one core that multiplies bfloat16.
 """
 
 import argparse
