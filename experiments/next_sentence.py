@@ -13,7 +13,6 @@ there. PART takes only runs whose name holds it; after `--minutes` no further
 run begins. About half an hour on one core that multiplies bfloat16.
 """
 
-import argparse
 import functools
 import json
 import os
@@ -41,7 +40,7 @@ from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
 from bertbook.pretraining.pretrain import PretrainingRecipe
 from bertbook.pretraining.stream import BEGINNING, ExampleStream, Position
-from experiments.results import draw_rows, main_metric
+from experiments.results import draw_rows, main_metric, read_options
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "experiments" / "results" / "next_sentence"
@@ -253,16 +252,12 @@ RUNS = list_runs()
 
 def main():
     """Does what is missing, and writes the file for the chapter."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("part", nargs="?", default="")
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    options = parser.parse_args()
-    end = time.time() + 60 * options.minutes
+    part, end = read_options()
     KEPT.mkdir(parents=True, exist_ok=True)
     WORK.mkdir(parents=True, exist_ok=True)
     for name, run in RUNS.items():
         path = KEPT / f"{name}.json"
-        if options.part in name and not path.is_file() and time.time() < end:
+        if part in name and not path.is_file() and time.time() < end:
             start = time.process_time()
             result = run()
             result["core_seconds"] = round(time.process_time() - start)

@@ -188,16 +188,12 @@ SHIPPED_FIGURES = (
 
 def main():
     """Does what is missing, and writes the page."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("part", nargs="?", default="")
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    options = parser.parse_args()
-    end = time.time() + 60 * options.minutes
+    part, end = read_options()
     KEPT.mkdir(parents=True, exist_ok=True)
     for plan in RUNS:
         for seed in range(plan.seeds):
             path = KEPT / f"{plan.name}_{seed}.json"
-            wanted = options.part in plan.name and not path.is_file()
+            wanted = part in plan.name and not path.is_file()
             if wanted and time.time() < end:
                 print(f"{plan.name}, seed {seed}", flush=True)
                 result = run(plan, seed)
@@ -207,6 +203,15 @@ def main():
     PAGE.write_text(write_page(), encoding="utf-8")
     text = json.dumps(list_for_chapters(), indent=1) + "\n"
     FOR_CHAPTERS.write_text(text, encoding="utf-8")
+
+
+def read_options():
+    """Returns which runs the command line asks for, and when to stop."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", nargs="?", default="")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    options = parser.parse_args()
+    return options.part, time.time() + 60 * options.minutes
 
 
 def peer_of(plan):

@@ -7,7 +7,6 @@ file for each run, and writes data/runs/variants.json from what is there. PART
 takes only runs whose name holds it; after N minutes no further run begins.
 """
 
-import argparse
 import csv
 import functools
 import json
@@ -41,6 +40,7 @@ from bertbook.relatives.biobert import (
 from bertbook.relatives.transbert import Stage, run_stages
 from bertbook.tasks.labels import names_of_tags
 from bertbook.text.sentences import split_sentences
+from experiments.results import read_options
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "experiments" / "results" / "variants"
@@ -471,17 +471,13 @@ RUNS = list_runs()
 
 def main():
     """Does what is missing, and writes the file for the chapter."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("part", nargs="?", default="")
-    parser.add_argument("--minutes", type=float, default=float("inf"))
-    options = parser.parse_args()
-    end = time.time() + 60 * options.minutes
+    part, end = read_options()
     KEPT.mkdir(parents=True, exist_ok=True)
     WORK.mkdir(parents=True, exist_ok=True)
     find_dataset("conll2003")
     for name, run in RUNS.items():
         path = KEPT / f"{name}.json"
-        if options.part in name and not path.is_file() and time.time() < end:
+        if part in name and not path.is_file() and time.time() < end:
             start = time.perf_counter()
             result = run()
             result["seconds"] = round(time.perf_counter() - start)

@@ -1,5 +1,6 @@
 """Exercises are well formed, and their checks tell right from not done."""
 
+import collections
 import re
 import time
 
@@ -147,10 +148,18 @@ def test_the_chapter_lists_its_exercises(name):
 
 
 @each
-def test_a_chapter_has_one_project_at_most(name):
-    grades = [e.grade for e in exercises.exercises_of(exercises.read(name))]
-    assert grades
-    assert grades.count("project") <= 1
+def test_a_chapter_has_exercises(name):
+    assert exercises.exercises_of(exercises.read(name))
+
+
+def test_a_part_has_one_project():
+    parts = collections.Counter(
+        name[0]
+        for name in NAMES
+        for exercise in exercises.exercises_of(exercises.read(name))
+        if exercise.grade == "project"
+    )
+    assert parts == dict.fromkeys("123456", 1)
 
 
 def test_exercises_of_the_chapter_are_notebooks(chapter, notebook):

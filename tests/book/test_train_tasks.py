@@ -128,6 +128,22 @@ def test_a_fourth_as_many_are_put_to_another_passage(squad, monkeypatch):
     assert last["context"] != own[last["question"]]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("mini-squad",),
+        ("mini-ner", "out"),
+        ("mini-qnli", "out"),  # the model that ships is not its start
+        ("mini-squad", "out", "start"),
+    ],
+)
+def test_a_wrong_command_says_how_it_is_called(words, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["train_tasks.py", *words])
+    with pytest.raises(SystemExit, match="NAME OUT"):
+        tool.main()
+
+
 def test_a_shorter_passage_is_whole_sentences_with_the_answer(
     squad, monkeypatch
 ):

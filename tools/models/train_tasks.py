@@ -243,10 +243,10 @@ PLANS = {
         data="First all 87,599 questions of the training set of SQuAD 1.1 "
         "(Rajpurkar et al., 2016), and {parts[0][unanswerable]:,} of them a "
         "second time, put to a passage nearby that does not answer them. Then "
-        "{parts[1][rows]:,} rows: 20,000 of the questions, the same with one "
-        "word changed by rule (a name, a number or an opposite of the passage, "
-        "or a *not*), so that they seem answerable, and some more put to a "
-        "passage nearby. Half of the passages were cut to some sentences "
+        f"{{parts[1][rows]:,}} rows: {MISLEADING:,} of the questions, the same "
+        "with one word changed by rule (a name, a number or an opposite of the "
+        "passage, or a *not*), so that they seem answerable, and some more put "
+        "to a passage nearby. Half of the passages were cut to some sentences "
         "around the answer",
         limits="Most questions that it learned to leave unanswered were made "
         "by rule, not by people who wanted to deceive, as those of SQuAD 2.0 "
@@ -257,12 +257,14 @@ PLANS = {
 
 def main():
     """Trains and copies a model."""
-    if len(sys.argv) not in (3, 4) or sys.argv[1] not in PLANS:
+    if len(sys.argv) < 3 or sys.argv[1] not in PLANS:
         sys.exit(__doc__)
-    bb.setup()
     name, out = sys.argv[1], Path(sys.argv[2])
     plan = PLANS[name]
-    start = sys.argv[3] if len(sys.argv) > 3 else plan.start
+    if len(sys.argv) != 3 + bool(plan.start_stage):
+        sys.exit(__doc__)  # a start at some stage is a folder, not a name
+    bb.setup()
+    start = sys.argv[3] if plan.start_stage else plan.start
     squad = bb.load_dataset("squad", "train")
     facts: dict = {"parts": []}
     history: dict = {"step": [], "loss": []}
