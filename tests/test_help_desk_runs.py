@@ -20,7 +20,8 @@ def test_the_functions_are_those_of_the_chapter():
     one_spelling, mend = help_desk.defined_in(
         help_desk.CHAPTER, "one_spelling", "mend"
     )
-    assert one_spelling(["a ", "A", "A", "b"]) == {"a ": "A", "A": "A", "b": "b"}
+    known = {"a ": "A", "A": "A", "b": "b"}
+    assert one_spelling(["a ", "A", "A", "b"]) == known
     row = {"ticket": "1", "message": " Two  words", "department": "A "}
     again = row | {"ticket": "2", "message": "two WORDS "}
     empty = row | {"ticket": "3", "message": " "}

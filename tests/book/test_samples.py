@@ -191,7 +191,13 @@ def test_choices_have_four_endings_and_balanced_labels():
 
 # The help desk.
 
-DEPARTMENTS = {"IT": 34, "Facilities": 25, "HR": 17, "Payroll": 14, "Travel": 10}
+DEPARTMENTS = {
+    "IT": 34,
+    "Facilities": 25,
+    "HR": 17,
+    "Payroll": 14,
+    "Travel": 10,
+}
 
 
 def messages(part):
