@@ -113,9 +113,7 @@ def tuned(task, lesson):
                 **dataclasses.asdict(lesson),
                 "rows": len(next(iter(train.values()))),
                 "dev_rows": len(next(iter(dev.values()))),
-                "dev": {
-                    name: round(value, 4) for name, value in reached.items()
-                },
+                "dev": rounded(reached),
                 "dtype": BRAIN,
                 "seconds": seconds,
                 "machine": describe_machine(),
@@ -139,16 +137,15 @@ def judge_opinions(model):
 
     def said(texts):
         return [
-            [text, round(p if row["label"] == good else 1 - p, 3)]
-            for text, row in zip(texts, model.predict_texts(texts), strict=True)
-            for p in (row["score"],)
+            round(row["score"] if row["label"] == good else 1 - row["score"], 3)
+            for row in model.predict_texts(texts)
         ]
 
     right = bb.evaluate(model, dev)["accuracy"]
     return {
         "accuracy": round(right, 4),
-        "good": [p for _, p in said(dev["text"])],
-        "own": said(own),
+        "good": said(dev["text"]),
+        "own": list(zip(own, said(own), strict=True)),
     }
 
 
