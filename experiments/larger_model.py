@@ -133,11 +133,10 @@ def judge_opinions(model):
     """Returns what it says of dev, and of chapter 40's own sentences."""
     dev = bb.load_dataset("opinions", "dev")
     own = written_in("40_one_sentence", "own")["own"]
-    good = model.config.id2label[1]
 
     def said(texts):
         return [
-            round(row["score"] if row["label"] == good else 1 - row["score"], 3)
+            round(row["score"] if row["label"] == 1 else 1 - row["score"], 3)
             for row in model.predict_texts(texts)
         ]
 
