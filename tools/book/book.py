@@ -25,7 +25,6 @@ FORMER = frozenset(
     {
         "40_one_sentence",
         "41_two_sentences",
-        "42_questions",
         "43_tags",
         "52_variants",
         "60_decoder",
