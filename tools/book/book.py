@@ -24,7 +24,6 @@ KERNEL = {
 FORMER = frozenset(
     {
         "40_one_sentence",
-        "41_two_sentences",
         "42_questions",
         "43_tags",
         "52_variants",
