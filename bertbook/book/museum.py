@@ -6,7 +6,7 @@ If you read that chapter, close this file. It holds the answers.
 import inspect
 import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -57,7 +57,7 @@ def exhibit(number: int | str, owner: Any, name: str, test: str) -> Callable:
     return keep
 
 
-def planted(number: int | str) -> AbstractContextManager:
+def planted(number):
     """Makes a `with` block in which a bug is in place; 0 is no bug."""
     if number == 0:
         return nullcontext()
@@ -65,7 +65,7 @@ def planted(number: int | str) -> AbstractContextManager:
     return mock.patch.object(owner, name, wrong)
 
 
-def catches(test: Callable, number: int | str) -> bool:
+def catches(test, number):
     """Tells whether a test passes, and fails while a bug is in place."""
     passes = test()
     if passes is None:
@@ -157,9 +157,7 @@ def _exhibit_7(attention_mask):
     return None  # hides nothing
 
 
-@exhibit(
-    8, LearnedPositions, "call", "test_sum_and_norm_match_the_definition"
-)
+@exhibit(8, LearnedPositions, "call", "test_sum_and_norm_match_the_definition")
 def _exhibit_8(self, vectors, position_ids=None):
     positions = 1 + ops.arange(vectors.shape[1])
     return vectors + ops.take(self.table, positions, axis=0)
