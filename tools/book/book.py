@@ -26,7 +26,6 @@ FORMER = frozenset(
         "40_one_sentence",
         "41_two_sentences",
         "42_questions",
-        "43_tags",
         "52_variants",
         "60_decoder",
         "61_translation",
