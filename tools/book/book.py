@@ -24,7 +24,6 @@ KERNEL = {
 FORMER = frozenset(
     {
         "41_two_sentences",
-        "43_tags",
         "52_variants",
         "60_decoder",
         "61_translation",
