@@ -153,6 +153,8 @@ Deng, Dong, Socher, Li, Li and Fei-Fei | 2009 | CVPR
 Dong, Cordonnier and Loukas | 2021 | arXiv:2103.03404
     Attention is not all you need: pure attention loses rank doubly
     exponentially with depth
+Ethayarajh | 2019 | arXiv:1909.00512
+    How Contextual are Contextualized Word Representations?
 Fan, Lewis and Dauphin | 2018 | arXiv:1805.04833
     Hierarchical Neural Story Generation
 Gers, Schmidhuber and Cummins | 2000 | Neural Computation 12
@@ -181,6 +183,8 @@ Huang, Altosaar and Ranganath | 2019 | arXiv:1904.05342
     ClinicalBERT: Modeling Clinical Notes and Predicting Hospital Readmission
 Jain and Wallace | 2019 | arXiv:1902.10186
     Attention is not Explanation
+Jawahar, Sagot and Seddah | 2019 | ACL
+    What Does BERT Learn about the Structure of Language?
 Jia and Liang | 2017 | arXiv:1707.07328
     Adversarial Examples for Evaluating Reading Comprehension Systems
 Joshi et al. | 2020 | arXiv:1907.10529
@@ -271,6 +275,8 @@ Wettig, Gao, Zhong and Chen | 2023 | arXiv:2202.08005
     Should You Mask 15% in Masked Language Modeling?
 Wiegreffe and Pinter | 2019 | arXiv:1908.04626
     Attention is not not Explanation
+Xiao, Tian, Chen, Han and Lewis | 2024 | arXiv:2309.17453
+    Efficient Streaming Language Models with Attention Sinks
 Xiong et al. | 2020 | arXiv:2002.04745
     On Layer Normalization in the Transformer Architecture
 Zhang et al. | 2019 | arXiv:1905.07129

@@ -279,7 +279,9 @@ def bars(
             how |= {"xerr": half, "error_kw": {"lw": 1, "capsize": 2}}
         drawn = axes.barh([row + lane for row in rows], lengths, **how)
         if numbers:
-            axes.bar_label(drawn, [texts[row, name] for row in rows], padding=3)
+            paper = {"fc": PAPER, "ec": "none", "pad": 0.5} if levels else None
+            said = [texts[row, name] for row in rows]
+            axes.bar_label(drawn, said, padding=3, bbox=paper)
     axes.margins(x=0.12 if numbers else 0.03)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     for name, value in (levels or {}).items():

@@ -24,7 +24,7 @@ FATES = {
     "random": ("query", 0.35, INK),
     "kept": ("position", 0.35, INK),
 }
-VIEWS = ("left to right", "both ways", "both ways, one hidden")
+VIEWS = ("left to right", "both ways", "both ways, one masked")
 
 
 @styled
@@ -57,7 +57,7 @@ def who_sees_whom(words, place, alt=None):
         f"Three ways to guess {words[place]!r} in {' '.join(words)!r}. Left to "
         f"right, the guess looks at {counted(place, 'word')} before it; both "
         f"ways, at all {len(words)} words and so at {words[place]!r} itself; "
-        f"with that one hidden, at all others and at {MASK}."
+        f"with that one masked, at all others and at {MASK}."
     )
     return Picture(sheet.figure, alt or text)
 

@@ -100,7 +100,7 @@ def _panel(axes, lines, floor, name):
     layers = np.arange(len(floor))
     for program, line in lines.items():
         if program != name:
-            axes.plot(layers, line, color=COLORS["muted"], lw=0.8, alpha=0.4)
+            axes.plot(layers, line, color=COLORS["muted"], lw=0.8, alpha=0.8)
     axes.plot(layers, floor, color=COLORS["sum"], ls="--", lw=1.2)
     axes.plot(layers, lines[name], color=COLORS["query"], marker="o", ms=3.5)
     axes.set_title(printable(name), color=INK)

@@ -51,6 +51,14 @@ def test_errata_are_numbered_from_1_to_83():
     assert set(EVERY) - set(CHECKED) == NOTED
 
 
+def test_slips_are_told_from_what_is_true_and_from_what_is_simplified():
+    """A reader must know which entries are no fault of the text."""
+    assert {entry.kind for entry in EVERY.values()} == set(erratum.KINDS)
+    assert EVERY[1].kind == erratum.SLIP
+    for number in (3, 18, 36, 40, 42, 80):
+        assert EVERY[number].kind == erratum.TRUE
+
+
 def test_each_subject_holds_some_and_none_twice():
     found = [
         entry.number
@@ -404,15 +412,15 @@ def test_a_check_stays_a_function_and_is_shown_with_its_names():
 def test_a_row_says_what_was_found(monkeypatch):
     entry = EVERY[1]
     cells = register.row(register.run_one(entry))
-    assert cells[0] == "1"
-    assert cells[1].endswith("Dissecting BERT Part 1: The Encoder")
-    assert cells[4:] == ("2.4001e-06", "20_attention")
+    assert cells[:2] == ("1", "slip")
+    assert cells[2].endswith("Dissecting BERT Part 1: The Encoder")
+    assert cells[5:] == ("2.4001e-06", "20_attention")
     wrong = entry._replace(check=lambda: 0.5)
-    assert register.row(register.run_one(wrong))[4] == "0.5 (FAILS)"
+    assert register.row(register.run_one(wrong))[5] == "0.5 (FAILS)"
     absent = EVERY[83]._replace(check=lambda: None)
-    assert register.row(register.run_one(absent))[4] == "not installed here"
-    assert register.row(register.run_one(absent))[1] == register.GUIDES
-    assert register.row(register.run_one(EVERY[37]))[4] == ""
+    assert register.row(register.run_one(absent))[5] == "not installed here"
+    assert register.row(register.run_one(absent))[2] == register.GUIDES
+    assert register.row(register.run_one(EVERY[37]))[5] == ""
     assert len(register.listing(register.run([entry, wrong]))) == 2
 
 

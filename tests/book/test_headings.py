@@ -52,6 +52,12 @@ def test_chapter_proves_something(chapter, notebook):
     assert re.search(r"^\s*assert\b|assert_allclose", code, re.MULTILINE)
 
 
+def test_chapter_holds_no_note_of_its_author(notebook):
+    """What is still to do is no reader's business."""
+    text = "\n".join(cell.source for cell in notebook.cells)
+    assert not re.findall(r"\b(?:TODO|FIXME|XXX)\b.*", text)
+
+
 def test_display_math_stands_alone(notebook):
     """Without blank lines around it, the HTML book shows bare dollar signs."""
     for cell in notebook.cells:

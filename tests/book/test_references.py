@@ -97,6 +97,14 @@ def test_the_month_is_that_of_the_number():
     assert months == 5
 
 
+def test_fine_tuning_is_older_than_bert():
+    months = [
+        min(work.first for work in OF_THE_SOURCES if first(work) == name)
+        for name in ("Howard", "Peters", "Radford", "Devlin")
+    ]  # ULMFiT, ELMo, GPT, BERT
+    assert months == sorted(set(months))
+
+
 def test_a_text_is_cited_by_author_and_title():
     expected = "Romero Calvo and Ingham, Dissecting BERT Part 1: The Encoder"
     assert cite(ENCODER) == expected

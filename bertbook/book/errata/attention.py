@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertbook.book.errata.erratum import computed
+from bertbook.book.errata.erratum import SLIP, TRUE, computed
 from bertbook.book.forward_pass import literal_shapes, softmax
 from bertbook.book.references import ENCODER, LAYER, NOTES
 from bertbook.config import BertConfig
@@ -44,6 +44,7 @@ def draw(*shape, seed=0):
     1,
     ENCODER,
     "20_attention",
+    kind=SLIP,
     says="Hello looks at Hello with the weight 72.40e-06",
     right="without the 7, a slip that makes it thirty times too large",
     value=2.400e-06,
@@ -58,6 +59,7 @@ def hello_at_hello():
     2,
     ENCODER,
     "20_attention",
+    kind=SLIP,
     says="a column of seven ones shows the sums of the rows",
     right="six rows have six sums",
     value={"row sums": 6},
@@ -72,6 +74,7 @@ def sums_of_rows():
     3,
     ENCODER,
     "20_attention",
+    kind=TRUE,
     says="0.9999976 appears as 9.99e-01, among numbers that look rounded",
     right="the digits are cut off after the third. Two entries differ: the "
     "slip above, and the one 1.00, which is rounded",
@@ -114,6 +117,7 @@ def spread_of_scores():
     5,
     (ENCODER, NOTES),
     "20_attention",
+    kind=SLIP,
     says="the row [0,0,0,0,1,0] gives the 4th token, you",
     right="the 1 stands in the fifth place, at index 4",
     value={"place of you": 5},
@@ -129,6 +133,7 @@ def place_of_you():
     6,
     ENCODER,
     "20_attention",
+    kind=SLIP,
     says="v and u are the two projections, then u and v",
     right="v_i is the query side and u_j the key side. The other way around, "
     "the table of scores is transposed",
@@ -148,6 +153,7 @@ def swapped_letters():
     7,
     ENCODER,
     "20_attention",
+    kind=SLIP,
     says="tokens are projected through K_i and Q_i, which define the relation",
     right="the learned matrices are W^K, W^Q and W^V. Q_i, K_i and V_i are "
     "their results, and have a row for each token",
@@ -185,6 +191,7 @@ def weight_without_effect():
     34,
     LAYER,
     "20_attention",
+    kind=SLIP,
     says="hello world has two words, and so a 2 x 2 matrix",
     right="the printed matrix is 4 x 4: [CLS] and [SEP] take part, and the "
     "two words are its middle rows",
@@ -201,6 +208,7 @@ def tokens_of_hello_world():
     36,
     LAYER,
     "20_attention",
+    kind=TRUE,
     says="scaling is there to avoid very large scores",
     right="yes, and this is why: the variance of a dot product grows with the "
     "width, softmax becomes a switch, and its gradient vanishes",
@@ -220,6 +228,7 @@ def saturated_softmax():
     66,
     NOTES,
     "20_attention",
+    kind=SLIP,
     says="the query is the encoder's state, the key the decoder's",
     right="the decoder looks, so its state is the query, and each state of "
     "the encoder is a key. A dot product is the same both ways, so 23 is right",
@@ -235,6 +244,7 @@ def both_orders():
     68,
     NOTES,
     "20_attention",
+    kind=SLIP,
     says="multi-head attention means attending to several words",
     right="one head attends to every word. Several heads are several "
     "weightings of the same words",

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from bertbook.book.errata.erratum import computed, noted
+from bertbook.book.errata.erratum import SLIP, TRUE, computed, noted
 from bertbook.book.forward_pass import (
     draw_weights,
     layer_norm,
@@ -33,6 +33,7 @@ NOTED = (
         37,
         LAYER,
         "21_encoder_block",
+        kind=SLIP,
         says="the listing calls tf",
         right="it never imports it: import tensorflow as tf is missing",
     ),
@@ -40,6 +41,7 @@ NOTED = (
         38,
         LAYER,
         "21_encoder_block",
+        kind=TRUE,
         says="TFBertModel and TFBertTokenizer of transformers",
         right="both are gone from version 5; the last line that has them is "
         "4.57",
@@ -48,6 +50,7 @@ NOTED = (
         40,
         LAYER,
         "21_encoder_block",
+        kind=TRUE,
         says="world_embedding is the input, and then the output",
         right="the code is right, but a second name would show that the two "
         "are different vectors",
@@ -81,6 +84,7 @@ def bend_of_bert():
     18,
     NOTES,
     "21_encoder_block",
+    kind=TRUE,
     says="GELU is given with erf alone",
     right="some libraries, KerasHub's BERT among them, compute the tanh form. "
     "The difference is small, and larger than rounding: choose on purpose",
@@ -202,6 +206,7 @@ def dense_layers_alone():
     67,
     NOTES,
     "21_encoder_block",
+    kind=SLIP,
     says="an encoder has four parts, self-attention and multi-head attention "
     "among them",
     right="multi-head attention is its self-attention. There are two parts, "
@@ -218,6 +223,7 @@ def parts_of_a_block():
     69,
     NOTES,
     "21_encoder_block",
+    kind=SLIP,
     says="layer norm has an outer f, and adds two more parameters",
     right="a Transformer has no f, sigma belongs to a row, epsilon is "
     "missing, and the two parameters are two vectors of D numbers",

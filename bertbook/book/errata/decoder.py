@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertbook.book.errata.erratum import computed, noted
+from bertbook.book.errata.erratum import SLIP, TRUE, computed, noted
 from bertbook.book.forward_pass import softmax
 from bertbook.book.references import DECODER, NOTES
 from bertbook.text.wordpiece import clean, split_words
@@ -41,6 +41,7 @@ NOTED = (
         46,
         DECODER,
         "61_translation",
+        kind=SLIP,
         says="! and , in the same sentence, estas and estás, a blank before "
         "como",
         right="one spelling; in correct Spanish it is ¿cómo estás?",
@@ -78,6 +79,7 @@ def shift_right(tokens):
     41,
     DECODER,
     "60_decoder",
+    kind=SLIP,
     says="como looks at como with the weight 1.12e-39",
     right="with the weight 1; as printed, the row would sum to almost nothing",
     value=1.0,
@@ -92,27 +94,24 @@ def como_at_como():
     42,
     DECODER,
     "60_decoder",
-    says="0.99, 0.92, 0.07 and 5e-4",
-    right="the digits are cut off",
-    value={
-        "comma at <SS>": 1.0,
-        "? at como": 0.9249,
-        "? at estás": 0.07457,
-        "? at ?": 0.0005014,
-    },
-    said=(0.99, 0.92, 0.07, 5e-4),
+    kind=TRUE,
+    says="0.99, the weight of a row on <SS>, and 1.56e-25, another",
+    right="the first is 1.0 to every digit that fits: the table cuts digits "
+    "off, and does not round",
+    value={"on <SS>": 1.0, "from como on <SS>": 1.5675e-25},
+    said=(0.99, 1.56e-25),
 )
 def digits_of_the_decoder():
-    """Takes the same four entries of the masked softmax."""
+    """Takes the same two entries of the masked softmax."""
     weights = masked_weights()
-    places = ((2, 0), (5, 3), (5, 4), (5, 5))
-    return tuple(float(weights[place]) for place in places)
+    return tuple(float(weights[place]) for place in ((2, 0), (3, 0)))
 
 
 @computed(
     43,
     DECODER,
     "60_decoder",
+    kind=SLIP,
     says="the elements that count are those to its right",
     right="those to its left, and itself: the lower triangle, as the printed "
     "mask has it",
@@ -129,6 +128,7 @@ def sides_that_count():
     44,
     DECODER,
     "60_decoder",
+    kind=SLIP,
     says="six target tokens with a blank, and an empty string before them",
     right="five tokens: a blank is none. Before them stands the start token, "
     "which a web page took for markup",
@@ -146,6 +146,7 @@ def tokens_of_the_target():
     45,
     DECODER,
     "60_decoder",
+    kind=SLIP,
     says="the input list starts with a comma",
     right="with <SS>, as its own matrix has it: the row that has to give Hola "
     "is that of <SS>",
@@ -162,6 +163,7 @@ def row_that_gives_hola():
     47,
     DECODER,
     "60_decoder",
+    kind=SLIP,
     says="the second term of the sum is that of ?",
     right="that of the comma; ? is the last term. Both weights are 0, so the "
     "result is the same",
@@ -177,6 +179,7 @@ def terms_of_the_sum():
     48,
     DECODER,
     "60_decoder",
+    kind=SLIP,
     says="the target is masked before it goes into the decoder",
     right="before it is only shifted; the mask acts on scores, inside the "
     "block. A shift alone would let early rows see later words",
@@ -233,6 +236,7 @@ def saved_by_sharing():
     59,
     NOTES,
     "60_decoder",
+    kind=SLIP,
     says="the decoder gives the words shifted right as a prediction",
     right="its input is shifted right. What it predicts is the next word",
     value={"labels are the input, one further": True, "the input": False},

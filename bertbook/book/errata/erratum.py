@@ -6,6 +6,12 @@ from typing import Any, NamedTuple
 
 TOLERANCE = 1e-3  # The texts give four digits of a number.
 
+# What kinds of entry there are.
+SLIP = "slip"  # wrong, whatever one takes it to be about
+SIMPLIFIED = "simplified"  # of a toy, of the 2017 model, or not the whole
+TRUE = "true, but"  # right, or right when it was written
+KINDS = SLIP, SIMPLIFIED, TRUE
+
 
 class Erratum(NamedTuple):
     """One place where a text simplifies, or slips.
@@ -16,6 +22,7 @@ class Erratum(NamedTuple):
         chapter: Where the book treats the subject.
         says: What they say, in a few words.
         right: What is right.
+        kind: One of `KINDS`.
         value: The same as a value, or as a dict of named values; None where
             nothing can be computed.
         said: What the texts come to, in the form of the check's value; None
@@ -28,6 +35,7 @@ class Erratum(NamedTuple):
     chapter: str
     says: str
     right: str
+    kind: str = SIMPLIFIED
     value: Any = None
     said: Any = None
     check: Callable[[], Any] | None = None
@@ -46,7 +54,17 @@ class Erratum(NamedTuple):
         return "; ".join(f"{name}: {shown(part)}" for name, part in named)
 
 
-def computed(number, sources, chapter, *, says, right, value, said=None):
+def computed(
+    number,
+    sources,
+    chapter,
+    *,
+    says,
+    right,
+    value,
+    kind=SIMPLIFIED,
+    said=None,
+):
     """Makes a function without arguments the check of an erratum.
 
     Args:
@@ -55,6 +73,7 @@ def computed(number, sources, chapter, *, says, right, value, said=None):
         chapter: A chapter's name.
         says: A few words.
         right: A sentence or two.
+        kind: One of `KINDS`.
         value: What the function must return; for a tuple, a dict that names
             its parts.
         said: What the texts come to.
@@ -66,16 +85,24 @@ def computed(number, sources, chapter, *, says, right, value, said=None):
 
     def mark(check):
         check.erratum = Erratum(
-            number, _keys(sources), chapter, says, right, value, said, check
+            number,
+            _keys(sources),
+            chapter,
+            says,
+            right,
+            kind,
+            value,
+            said,
+            check,
         )
         return check
 
     return mark
 
 
-def noted(number, sources, chapter, *, says, right):
+def noted(number, sources, chapter, *, says, right, kind=SIMPLIFIED):
     """Returns an erratum for which nothing can be computed."""
-    return Erratum(number, _keys(sources), chapter, says, right)
+    return Erratum(number, _keys(sources), chapter, says, right, kind)
 
 
 def _keys(sources: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 import re
 from importlib import metadata
 
-from bertbook.book.errata.erratum import computed, noted
+from bertbook.book.errata.erratum import SLIP, TRUE, computed, noted
 from bertbook.book.references import NOTES, OF_THE_SOURCES
 
 NOTED = (
@@ -11,6 +11,7 @@ NOTED = (
         53,
         NOTES,
         "40_one_sentence",
+        kind=SLIP,
         says="state of the art in translation and summarization, too",
         right="the paper reports GLUE, SQuAD 1.1 and SQuAD 2.0, SWAG and named "
         "entities. An encoder alone does not write texts",
@@ -19,6 +20,7 @@ NOTED = (
         61,
         NOTES,
         "62_lineage",
+        kind=SLIP,
         says="ImageNet among the trained models of computer vision",
         right="it is the set of pictures on which such models are trained",
     ),
@@ -26,6 +28,7 @@ NOTED = (
         81,
         NOTES,
         "52_variants",
+        kind=SLIP,
         says="the variants are models of a domain",
         right="some are. RoBERTa is a recipe for training, M-BERT has many "
         "languages, VideoBERT reads pictures as well, and TransBERT is an "
@@ -35,6 +38,7 @@ NOTED = (
         82,
         NOTES,
         "52_variants",
+        kind=SLIP,
         says="ERNIE masks entities and phrases with a knowledge graph",
         right="two models of 2019 have the name. Zhang et al. (2019) put in "
         "entities of a knowledge graph; Sun et al. (2019) hide whole names "
@@ -66,6 +70,7 @@ GPT_2 = ((12, 768), (24, 1_024), (36, 1_280), (48, 1_600))
     57,
     NOTES,
     "62_lineage",
+    kind=SLIP,
     says="GPT-2 (Generative Pre-Training) came before BERT",
     right="GPT came before BERT, and is what the name stands for; BERT is "
     "compared with it. GPT-2 came after both",
@@ -92,7 +97,8 @@ def order_of_three():
     58,
     NOTES,
     "62_lineage",
-    says="GPT-2 has 12 layers, and is else the Transformer's decoder",
+    kind=SLIP,
+    says="GPT-2 has 12 layers, and is otherwise the Transformer's decoder",
     right="12 is GPT, and the smallest of four sizes of GPT-2; the others "
     "have 24, 36 and 48. And GPT-2 has its norms before each part, GELU, and "
     "learned positions",
@@ -123,6 +129,7 @@ def gpt_block(width):
     83,
     (),
     "24_real_weights",
+    kind=TRUE,
     says="keras-nlp and its BertClassifier",
     right="the package is called KerasHub now, and keras-nlp installs it. The "
     "class is BertTextClassifier",

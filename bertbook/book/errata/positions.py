@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertbook.book.errata.erratum import computed
+from bertbook.book.errata.erratum import SLIP, TRUE, computed
 from bertbook.book.references import ENCODER, LAYER, NOTES
 from bertbook.config import BertConfig
 from bertbook.model.embeddings import (
@@ -31,6 +31,7 @@ PRINTED_ROWS = np.array(
     13,
     (ENCODER, NOTES),
     "12_vectors",
+    kind=SLIP,
     says="the positions modify a word's vector a little",
     right="a row of waves has the norm of the square root of D/2, many times "
     "that of a fresh token row. So the 2017 paper multiplies token rows by "
@@ -118,6 +119,7 @@ def one_matrix_for_a_distance():
     31,
     LAYER,
     "25_what_training_put_in",
+    kind=TRUE,
     says="the embedding layer gives fire the same vector in each sentence",
     right="because it stands at the same place of the same segment in each. "
     "Elsewhere it has another one",
@@ -140,6 +142,7 @@ def same_word_twice():
     54,
     NOTES,
     "12_vectors",
+    kind=SLIP,
     says="BERT uses the positional encoding and exactly the architecture of "
     "the Transformer's encoder",
     right="its positions are learned, it adds segments and a LayerNorm on the "
@@ -164,6 +167,7 @@ def what_bert_adds_to_the_tokens():
     62,
     NOTES,
     "32_pretraining",
+    kind=SLIP,
     says="the weights of a network range from -1 to 1",
     right="nothing holds them there. The vectors in the same figure are far "
     "outside, and so is a weight of our trained BERT",
@@ -181,6 +185,7 @@ def largest_numbers():
     63,
     NOTES,
     "12_vectors",
+    kind=SLIP,
     says="pos is the token, i the index in the vector",
     right="pos is the place, and i counts pairs of columns, 2i and 2i + 1. "
     "(Romero Calvo and Ingham have i for the place and j for the column.)",
@@ -204,6 +209,7 @@ def what_i_counts():
     64,
     NOTES,
     "12_vectors",
+    kind=SLIP,
     says="the figure of the position matrix has no exponents",
     right="the exponents are 0, 0, 2, 2 and so on, over D. Without them the "
     "matrix has two columns, again and again",
@@ -219,6 +225,7 @@ def different_columns():
     65,
     NOTES,
     "12_vectors",
+    kind=SLIP,
     says="a sentence embedding stands for a whole sentence and its meaning",
     right="here it is a segment embedding: one of two learned vectors, added "
     "to every token of a text (as the notes say in their part on pairs)",

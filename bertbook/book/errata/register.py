@@ -30,7 +30,15 @@ SUBJECTS = {
     "decoder": decoder,
     "history": history,
 }
-COLUMNS = "no.", "source", "says", "what is right", "computed", "chapter"
+COLUMNS = (
+    "no.",
+    "kind",
+    "source",
+    "says",
+    "what is right",
+    "computed",
+    "chapter",
+)
 GUIDES = "Guides to Keras, of that time"  # where none of the texts says it
 
 
@@ -105,6 +113,7 @@ def row(result: Result) -> tuple[str, ...]:
         said = erratum.shown(computed_value) + ("" if holds else " (FAILS)")
     return (
         str(erratum.number),
+        erratum.kind,
         "; ".join(map(cite, erratum.sources)) or GUIDES,
         erratum.says,
         erratum.right,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bertbook.book.errata.erratum import computed
+from bertbook.book.errata.erratum import SLIP, TRUE, computed
 from bertbook.book.forward_pass import literal_attention_head, literal_shapes
 from bertbook.book.references import FORWARD, LAYER, NOTES
 from bertbook.config import SIZES, BertConfig
@@ -142,6 +142,7 @@ def what_is_missing():
     28,
     FORWARD,
     "23_forward_pass",
+    kind=SLIP,
     says="W^V is of the shape d x d_q",
     right="d x d_v, as its own later line has it. Both are 64, so nothing "
     "breaks; with other widths the head's width is that of the values",
@@ -163,6 +164,7 @@ def draw_matrix():
     29,
     FORWARD,
     "23_forward_pass",
+    kind=SLIP,
     says="tanh(W Z[0]), the matrix on the left",
     right="everywhere else rows stand on the left: Z[0] W. The other way "
     "around it is the transposed matrix",
@@ -198,6 +200,7 @@ def size_of_large():
     55,
     NOTES,
     "23_forward_pass",
+    kind=SLIP,
     says="768 and 1,024 neurons in the feed-forward network",
     right="those are the widths D. Inside are 3,072 and 4,096; with 768 and "
     "1,024 the models would be much smaller than they are",
@@ -222,6 +225,7 @@ def inside_the_feed_forward_network():
     56,
     NOTES,
     "23_forward_pass",
+    kind=TRUE,
     says="there are two types of BERT",
     right="the paper has two. Smaller sizes followed (Turc et al., 2019), and "
     "multilingual models",
@@ -237,6 +241,7 @@ def named_sizes():
     76,
     NOTES,
     "23_forward_pass",
+    kind=SLIP,
     says="the width is 768 because 12 heads have 64 each",
     right="768 and 12 are chosen, and 64 follows. With 8 heads the width "
     "would be the same",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertbook.book.errata.erratum import computed
+from bertbook.book.errata.erratum import SLIP, computed
 from bertbook.book.forward_pass import softmax
 from bertbook.book.references import ENCODER, FORWARD, LAYER, NOTES
 from bertbook.config import BertConfig
@@ -185,6 +185,7 @@ def pieces_of_playing():
     74,
     NOTES,
     "31_next_sentence",
+    kind=SLIP,
     says="flightless is one token of the second example",
     right="it is flight ##less, as the paper prints it and as "
     "bert-base-uncased and our vocabulary cut it",

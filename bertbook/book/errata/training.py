@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from bertbook.book.errata.erratum import computed, noted
+from bertbook.book.errata.erratum import SLIP, TRUE, computed, noted
 from bertbook.book.references import NOTES
 from bertbook.config import BertConfig
 from bertbook.model.bert import (
@@ -21,6 +21,7 @@ NOTED = (
         72,
         NOTES,
         "30_masked_words",
+        kind=SLIP,
         says="semi-supervised training",
         right="pre-training has no labels at all: self-supervised. "
         "Semi-supervised means few labels and much text without",
@@ -29,6 +30,7 @@ NOTED = (
         80,
         NOTES,
         "31_next_sentence",
+        kind=TRUE,
         says="next-sentence prediction makes BERT better at pairs",
         right="so the paper found. Liu et al. (2019) did not, and later "
         "models leave it out; the chapter compares both",
@@ -45,6 +47,7 @@ def _tiny_config():
     60,
     NOTES,
     "40_one_sentence",
+    kind=SLIP,
     says="a Transformer cannot classify, and BERT replaces LSTMs fully",
     right="its encoder alone classifies, which is what BERT does. LSTMs are "
     "still in use where a text streams in or a device is small",

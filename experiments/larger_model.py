@@ -1,0 +1,245 @@
+r"""What a larger published model answers to the sentences of chapters 40 to 43.
+
+    BERTBOOK_DATA=FOLDER BERTBOOK_MINILM=FOLDER \
+        python -m experiments.larger_model [TASK ...]
+
+Fine-tunes all-MiniLM-L6-v2, a BERT of 6 layers and width 384, on a public set
+for each task, by `bb.finetune`, and writes what it answers to the book's own
+texts to data/runs/larger_model.json, with the recipe and the figures on dev of
+the public set. A fine-tuned model stays in local/larger, so that a chapter with
+new texts needs no new training.
+"""
+
+import dataclasses
+import json
+import sys
+import time
+
+import bertbook as bb
+from bertbook.batches.ragged import compute
+from bertbook.cli.finetuning import head_for
+from bertbook.finetuning.finetune import FinetuningOptions
+from bertbook.tasks.base import Settings
+from bertbook.tasks.metrics import answer_f1
+from bertbook.tasks.word_tasks import Tags
+from experiments.floors import both_splits, with_answers, written_in
+from experiments.results import (
+    BRAIN,
+    ROOT,
+    SIX,
+    describe_machine,
+    draw_rows,
+    folder_of,
+)
+
+KEPT = ROOT / "data" / "runs" / "larger_model.json"
+TUNED = ROOT / "local" / "larger"
+MODEL = {
+    "name": "all-MiniLM-L6-v2",
+    "layers": 6,
+    "hidden_size": 384,
+    "before": (
+        "distilled from a larger BERT, then tuned by its makers on a billion "
+        "pairs of texts, questions of SQuAD with their passages among them"
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Lesson:
+    """The recipe on one public set."""
+
+    dataset: str
+    epochs: int
+    learning_rate: float
+    batch_size: int
+    max_length: int
+    rows: int | None = None  # drawn from the training set; None: all
+
+
+LESSONS = {
+    "opinions": Lesson("sst2", 2, 1e-4, 32, 128),
+    "tags": Lesson("conll2003", 3, 1e-4, 16, 128),
+    "questions": Lesson("squad", 2, 1e-4, 16, 256, 25_000),
+    "pairs": Lesson("qnli", 1, 1e-4, 32, 128, 50_000),
+}
+
+
+def main():
+    """Asks the models that are named, and writes the file."""
+    for task in sys.argv[1:] or LESSONS:
+        found = ask(task)
+        kept = json.loads(KEPT.read_text("utf-8")) if KEPT.is_file() else {}
+        kept["model"] = MODEL
+        kept[task] = found
+        text = json.dumps(kept, indent=1, sort_keys=True) + "\n"
+        KEPT.write_text(text, encoding="utf-8")
+        print(task, found["lesson"], flush=True)
+
+
+def ask(task):
+    """Returns the lesson of a task, and the answers of the model after it."""
+    lesson = LESSONS[task]
+    model, facts = tuned(task, lesson)
+    return {"lesson": facts, **ANSWERS[task](model)}
+
+
+def tuned(task, lesson):
+    """Returns the fine-tuned model, and what its lesson was."""
+    folder = TUNED / task
+    facts = folder / "facts.json"
+    train, dev = both_splits(lesson.dataset)
+    if lesson.rows is not None:
+        train = draw_rows(train, lesson.rows, seed=0)
+    kind, head = head_for(train)
+    if not facts.is_file():
+        model = kind.from_pretrained(folder_of(SIX), dtype=BRAIN, **head)
+        start = time.perf_counter()
+        bb.finetune(
+            model,
+            train,
+            epochs=lesson.epochs,
+            learning_rate=lesson.learning_rate,
+            batch_size=lesson.batch_size,
+            max_length=lesson.max_length,
+            out=folder,
+            options=FinetuningOptions(checkpoint_steps=200),
+        )
+        seconds = round(time.perf_counter() - start)
+        model.save_pretrained(folder / "model")
+        reached = bb.evaluate(model, dev, max_length=lesson.max_length)
+        text = json.dumps(
+            {
+                **dataclasses.asdict(lesson),
+                "rows": len(next(iter(train.values()))),
+                "dev_rows": len(next(iter(dev.values()))),
+                "dev": rounded(reached),
+                "dtype": BRAIN,
+                "seconds": seconds,
+                "machine": describe_machine(),
+            }
+        )
+        facts.write_text(text + "\n", encoding="utf-8")
+    model = kind.from_pretrained(folder / "model")
+    return model, json.loads(facts.read_text("utf-8"))
+
+
+def rounded(scores):
+    """Returns metrics with four decimals."""
+    return {name: round(value, 4) for name, value in scores.items()}
+
+
+def judge_opinions(model):
+    """Returns what it says of dev, and of chapter 40's own sentences."""
+    dev = bb.load_dataset("opinions", "dev")
+    own = written_in("40_one_sentence", "own")["own"]
+
+    def said(texts):
+        return [
+            round(row["score"] if row["label"] == 1 else 1 - row["score"], 3)
+            for row in model.predict_texts(texts)
+        ]
+
+    right = bb.evaluate(model, dev)["accuracy"]
+    return {
+        "accuracy": round(right, 4),
+        "good": said(dev["text"]),
+        "own": list(zip(own, said(own), strict=True)),
+    }
+
+
+def tag_names(model):
+    """Returns the names that it finds in dev, and on chapter 43's page."""
+    dev = bb.load_dataset("tags", "dev")
+    page = written_in("43_tags", "page")["page"]
+    (found,) = model.predict_entities([page])
+    reached = bb.evaluate(model, dev)
+    task = Tags(model, dev, Settings())
+    outputs = compute(model, task.rows)
+    return {
+        "scores": rounded(reached),
+        "tags": [" ".join(tags) for tags in task.predictions(outputs)],
+        "page": [[page, [[e["text"], e["type"]] for e in found]]],
+    }
+
+
+def answer_questions(model):
+    """Returns its answers to the samples and to the texts of chapter 42."""
+    train, dev = both_splits("questions")
+    data = with_answers({name: train[name] + dev[name] for name in train})
+    names = written_in("42_questions", "keeper", "asked")
+    asked = names["asked"]
+    scores = score(model, data["question"], data["context"], data["answers"])
+    about_keeper = model.predict_answers(
+        list(asked), [names["keeper"]] * len(asked)
+    )
+    return {
+        "f1": scores,
+        "keeper": [
+            [question, found["text"]]
+            for question, found in zip(asked, about_keeper, strict=True)
+        ],
+        "traps": read_traps(model),
+    }
+
+
+def score(model, questions, contexts, answers):
+    """Returns the F1 of each answer, rounded."""
+    found = model.predict_answers(questions, contexts)
+    return [
+        round(max(answer_f1(guess["text"], one["text"]) for one in right), 4)
+        for guess, right in zip(found, answers, strict=True)
+    ]
+
+
+def read_traps(model):
+    """Returns F1 on the passages that lure, by the way they are put."""
+    names = written_in("42_questions", "traps", "forms")
+    lines = names["traps"].strip().split("\n")
+    asides = []
+    for i in range(0, len(lines), 4):
+        passage, question, pair, lure = lines[i : i + 4]
+        first, second = pair.split(" | ")
+        for right, other in ((first, second), (second, first)):
+            asides.append(
+                {
+                    "question": question,
+                    "right": right,
+                    "other": other,
+                    "passage": passage.replace(first, right),
+                    "lure": lure.format(other),
+                }
+            )
+    return {
+        name: score(
+            model,
+            [row["question"] for row in asides],
+            [form.format(**row) for row in asides],
+            [[{"text": row["right"]}] for row in asides],
+        )
+        for name, form in names["forms"].items()
+    }
+
+
+def judge_pairs(model):
+    """Returns what it says of the pairs about the clock in chapter 41."""
+    names = written_in("41_two_sentences", "questions", "sentence")
+    questions = names["questions"]
+    found = model.predict_texts(questions, [names["sentence"]] * len(questions))
+    return {
+        "clock": [
+            [question, row["label"], round(row["score"], 3)]
+            for question, row in zip(questions, found, strict=True)
+        ]
+    }
+
+
+ANSWERS = {
+    "opinions": judge_opinions,
+    "tags": tag_names,
+    "questions": answer_questions,
+    "pairs": judge_pairs,
+}
+
+if __name__ == "__main__":
+    main()
