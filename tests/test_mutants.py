@@ -1,7 +1,6 @@
 """The list of planted faults fits the package and its tests."""
 
 import ast
-import re
 from functools import cache
 from pathlib import Path
 
@@ -50,15 +49,6 @@ def test_every_named_test_is_there():
             assert (ROOT / path).is_file(), fault.name
             name = name.partition("[")[0]
             assert not name or name in functions(path), fault.name
-
-
-def test_the_museum_names_tests_of_the_list():
-    """Chapter 54 says for each of its sixteen bugs which test finds it."""
-    text = (ROOT / "notebooks/text/54_bug_museum.md").read_text("utf-8")
-    rows = re.findall(r"^\| (\d+) \| `(test_\w+)` \|$", text, re.MULTILINE)
-    assert [int(number) for number, _ in rows] == list(range(1, 17))
-    listed = {re.split(r"::|\[", t)[1] for f in FAULTS for t in f.tests}
-    assert {name for _, name in rows} <= listed
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,9 @@ def test_no_link_inside_the_book_is_dead():
     [
         ("See 20_attention.", f"See {CHAPTER_20}."),
         ("See chapter 20_attention, too", f"See {CHAPTER_20}, too"),
+        ("See chapter 20, too", f"See {CHAPTER_20}, too"),
+        ("chapter 20's", "[Chapter 20](20_attention.ipynb)'s"),
+        ("see chapter 2012, chapter 19", "see chapter 2012, chapter 19"),
         ("see chapter\n20_attention", "see [chapter\n20](20_attention.ipynb)"),
         ("(20_attention)", f"({CHAPTER_20})"),
         ("**see 20_attention**", f"**see {CHAPTER_20}**"),

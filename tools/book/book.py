@@ -23,8 +23,6 @@ KERNEL = {
 # Chapters in the form of version 0.1.0, to which newer rules do not apply yet.
 FORMER = frozenset(
     {
-        "41_two_sentences",
-        "43_tags",
         "52_variants",
         "60_decoder",
         "61_translation",

@@ -1,7 +1,8 @@
 """Links: to the chapters before and after, to every chapter and paper named.
 
-The build writes them, so that an author writes `20_attention` or "chapter
-20_attention" and "Vaswani et al. (2017)", and a reader can follow both.
+The build writes them, so that an author writes `20_attention`, "chapter
+20_attention" or "chapter 20", and "Vaswani et al. (2017)", and a reader can
+follow them.
 """
 
 import re
@@ -27,6 +28,7 @@ _NOT_PROSE = re.compile(
 _CHAPTER = re.compile(
     r"(?P<word>\b[Cc]hapter\s)?(?<![\w/])(?P<name>\d\d_[a-z][a-z0-9_]*)"
     r"(?!\w|\.(?:ipynb|md|py|toml))"
+    r"|(?P<by_number>\b[Cc]hapter\s)(?P<number>\d\d)(?![\w.]\w)(?!\w)"
 )
 # "chapters 40_x, 41_y and 42_z": the word, and the chapters before this one.
 _ONE_OF_MORE = rf"(?:\d\d(?:_[a-z][a-z0-9_]*)?|{_LINK})"
@@ -126,14 +128,14 @@ def prose(text):
 
 def _linked_prose(whole, start, end, name, folder):
     def chapter(match):
-        target = match["name"]
+        target = match["name"] or names_by_number().get(match["number"], "")
         if target == name or not book.Chapter(target).twin.is_file():
             return match[0]
         before = whole[: start + match.start()]
-        word = match["word"] or "chapter "
+        word = match["word"] or match["by_number"] or "chapter "
         if _SENTENCE_START.search(before):
             word = word.capitalize()
-        if not match["word"] and _MORE.search(before):
+        if match["name"] and not match["word"] and _MORE.search(before):
             word = ""
         label = f"{word}{target[:2]}"
         return f"[{label}]({folder}{target}.ipynb)"
@@ -145,6 +147,12 @@ def _linked_prose(whole, start, end, name, folder):
         return f"[{match[0]}]({url})" if url else match[0]
 
     return _CITATION.sub(paper, _CHAPTER.sub(chapter, whole[start:end]))
+
+
+@cache
+def names_by_number():
+    """Returns the name of each chapter by its two digits."""
+    return {chapter.name[:2]: chapter.name for chapter in book.chapters()}
 
 
 @cache
