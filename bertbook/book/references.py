@@ -191,6 +191,8 @@ Joshi et al. | 2020 | arXiv:1907.10529
     SpanBERT: Improving Pre-training by Representing and Predicting Spans
 Kingma and Ba | 2015 | arXiv:1412.6980
     Adam: A Method for Stochastic Optimization
+Korthikanti et al. | 2022 | arXiv:2205.05198
+    Reducing Activation Recomputation in Large Transformer Models
 Krell, Kosec, Perez and Fitzgibbon | 2021 | arXiv:2107.02027
     Efficient Sequence Packing without Cross-contamination: Accelerating Large
     Language Models without Impacting Performance
