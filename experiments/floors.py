@@ -141,16 +141,23 @@ def mean_f1(questions, contexts, wanted):
     return np.mean([answer_f1(guess["text"], right) for guess, right in pairs])
 
 
-def written_in(chapter, *names):
-    """Returns the texts that a chapter writes down, without running it."""
+def written_in(chapter, *names, **known):
+    """Returns what a chapter assigns or defines, without running the rest.
+
+    Args:
+        chapter: The chapter's name.
+        names: Of texts and functions; what a reader has to finish is left out.
+        known: What these need, such as a module that the chapter imports.
+    """
     path = ROOT / "notebooks" / f"{chapter}.ipynb"
-    book = nbformat.read(path, as_version=4)
-    found = {}
-    for cell in book.cells:
-        if cell.cell_type == "code":
+    found = dict(known)
+    for cell in nbformat.read(path, as_version=4).cells:
+        is_code = cell.cell_type == "code"
+        if is_code and "your-turn" not in cell.metadata.get("tags", []):
             for line in ast.parse(cell.source).body:
                 targets = getattr(line, "targets", [getattr(line, "target", 0)])
-                if getattr(targets[0], "id", None) in names:
+                name = getattr(targets[0], "id", getattr(line, "name", None))
+                if name in names:
                     exec(ast.unparse(line), found)
     return {name: found[name] for name in names}
 

@@ -12,7 +12,6 @@ file for each part, and writes data/runs/help_desk.json from what is there. PART
 takes only parts whose name holds it; after N minutes no further part begins.
 """
 
-import ast
 import csv
 import functools
 import hashlib
@@ -23,11 +22,7 @@ import time
 from collections import Counter
 
 import keras
-import nbformat
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 import bertbook as bb
 from bertbook.batches.ragged import draw_batches
@@ -38,12 +33,16 @@ from bertbook.finetuning.finetune import (
     task_of,
 )
 from bertbook.tasks.base import Settings
+from experiments.floors import written_in
 from experiments.results import (
     BRAIN,
     ROOT,
     SIX,
+    Plan,
+    bag_of_words,
     describe_machine,
     folder_of,
+    make_model,
     read_options,
 )
 
@@ -96,26 +95,12 @@ def main():
     FOR_CHAPTER.write_text(text, encoding="utf-8")
 
 
-def defined_in(chapter, *names):
-    """Returns functions that a chapter defines, without running the rest."""
-    path = ROOT / "notebooks" / f"{chapter}.ipynb"
-    found = {"Counter": Counter, "csv": csv}
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "code" and "your-turn" not in cell.metadata.get(
-            "tags", []
-        ):
-            for line in ast.parse(cell.source).body:
-                if getattr(line, "name", None) in names:
-                    exec(ast.unparse(line), found)
-    return [found[name] for name in names]
-
-
 def read(part):
     """Returns the rows of `messages` or `test`, mended as in the chapter."""
-    _, mend = defined_in(CHAPTER, "one_spelling", "mend")
+    found = written_in(CHAPTER, "one_spelling", "mend", Counter=Counter)
     path = SAMPLE / f"{part}.csv"
     with open(path, encoding="utf-8-sig", newline="") as file:
-        return mend(list(csv.DictReader(file)), **NAMES)[0]
+        return found["mend"](list(csv.DictReader(file)), **NAMES)[0]
 
 
 def fingerprint(data):
@@ -124,26 +109,14 @@ def fingerprint(data):
     return hashlib.sha256(rows.encode()).hexdigest()[:16]
 
 
-def make_model(start, data):
-    """Returns a model of a start for the labels of the data."""
-    head = {"id2label": dict(enumerate(sorted(set(data["label"]))))}
-    kind = bb.BertForSequenceClassification
-    if start == SIX:
-        return kind.from_pretrained(folder_of(SIX), dtype=BRAIN, **head)
-    if start != "scratch":
-        return kind.from_pretrained(start, **head)
-    shape = bb.BertEncoder.from_pretrained("mini")
-    config = shape.config.replace(initializer_range=0.02)
-    model = kind(config, **head)
-    model.tokenizer = shape.tokenizer
-    return model
-
-
 def learn(start, train, dev, seed):
     """Returns a function from texts to the shares of the labels, (n, K)."""
     labels = sorted(set(train["label"]))
     if start == COUNTED:
-        counters = [count_words(train, strength) for strength in STRENGTHS]
+        counters = [
+            bag_of_words(strength).fit(train["text"], train["label"])
+            for strength in STRENGTHS
+        ]
         best = counters[1]
         if dev is not None:
             scores = [c.score(dev["text"], dev["label"]) for c in counters]
@@ -151,7 +124,8 @@ def learn(start, train, dev, seed):
         assert best.classes_.tolist() == labels
         return best.predict_proba
     keras.utils.set_random_seed(seed)
-    model = make_model(start, train)
+    dtype = BRAIN if start == SIX else "float32"
+    model = make_model(Plan(start, "help_desk", dtype=dtype), train)
     recipe = RECIPES[start]
     bb.finetune(model, train, dev, **recipe, seed=seed, options=QUIET)
 
@@ -160,15 +134,6 @@ def learn(start, train, dev, seed):
         return np.array([[r["scores"][name] for name in labels] for r in rows])
 
     return shares
-
-
-def count_words(train, strength):
-    """Returns logistic regression on counted words, trained."""
-    counter = make_pipeline(
-        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
-        LogisticRegression(C=strength, max_iter=2_000),
-    )
-    return counter.fit(train["text"], train["label"])
 
 
 def sort_messages(start, seed):

@@ -10,15 +10,16 @@ the public set. A fine-tuned model stays in local/larger, so that a chapter with
 new texts needs no new training.
 """
 
-import dataclasses
 import json
+import re
 import sys
 import time
+
+import keras
 
 import bertbook as bb
 from bertbook.batches.ragged import compute
 from bertbook.cli.finetuning import head_for
-from bertbook.finetuning.finetune import FinetuningOptions
 from bertbook.tasks.base import Settings
 from bertbook.tasks.metrics import answer_f1
 from bertbook.tasks.word_tasks import Tags
@@ -27,9 +28,11 @@ from experiments.results import (
     BRAIN,
     ROOT,
     SIX,
+    Plan,
     describe_machine,
     draw_rows,
-    folder_of,
+    make_model,
+    teach,
 )
 
 KEPT = ROOT / "data" / "runs" / "larger_model.json"
@@ -45,24 +48,13 @@ MODEL = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Lesson:
-    """The recipe on one public set."""
-
-    dataset: str
-    epochs: int
-    learning_rate: float
-    batch_size: int
-    max_length: int
-    rows: int | None = None  # drawn from the training set; None: all
-
-
 LESSONS = {
-    "opinions": Lesson("sst2", 2, 1e-4, 32, 128),
-    "tags": Lesson("conll2003", 3, 1e-4, 16, 128),
-    "questions": Lesson("squad", 2, 1e-4, 16, 256, 25_000),
-    "pairs": Lesson("qnli", 1, 1e-4, 32, 128, 50_000),
+    "opinions": Plan(SIX, "sst2", 2, 1e-4, 32, 128, dtype=BRAIN),
+    "tags": Plan(SIX, "conll2003", 3, 1e-4, 16, 128, dtype=BRAIN),
+    "questions": Plan(SIX, "squad", 2, 1e-4, 16, 256, 25_000, dtype=BRAIN),
+    "pairs": Plan(SIX, "qnli", 1, 1e-4, 32, 128, 50_000, dtype=BRAIN),
 }
+SAID = "dataset", "epochs", "learning_rate", "batch_size", "max_length", "dtype"
 
 
 def main():
@@ -79,49 +71,33 @@ def main():
 
 def ask(task):
     """Returns the lesson of a task, and the answers of the model after it."""
-    lesson = LESSONS[task]
-    model, facts = tuned(task, lesson)
+    model, facts = tuned(task)
     return {"lesson": facts, **ANSWERS[task](model)}
 
 
-def tuned(task, lesson):
+def tuned(task):
     """Returns the fine-tuned model, and what its lesson was."""
-    folder = TUNED / task
-    facts = folder / "facts.json"
-    train, dev = both_splits(lesson.dataset)
-    if lesson.rows is not None:
-        train = draw_rows(train, lesson.rows, seed=0)
-    kind, head = head_for(train)
-    if not facts.is_file():
-        model = kind.from_pretrained(folder_of(SIX), dtype=BRAIN, **head)
+    plan, folder = LESSONS[task], TUNED / task
+    path = folder / "facts.json"
+    if not path.is_file():
         start = time.perf_counter()
-        bb.finetune(
-            model,
-            train,
-            epochs=lesson.epochs,
-            learning_rate=lesson.learning_rate,
-            batch_size=lesson.batch_size,
-            max_length=lesson.max_length,
-            out=folder,
-            options=FinetuningOptions(checkpoint_steps=200),
-        )
+        train, dev = both_splits(plan.dataset)
+        if plan.rows is not None:
+            train = draw_rows(train, plan.rows, seed=0)
+        keras.utils.set_random_seed(0)
+        model = make_model(plan, train)
+        teach(model, train, plan, folder)
         seconds = round(time.perf_counter() - start)
-        model.save_pretrained(folder / "model")
-        reached = bb.evaluate(model, dev, max_length=lesson.max_length)
-        text = json.dumps(
-            {
-                **dataclasses.asdict(lesson),
-                "rows": len(next(iter(train.values()))),
-                "dev_rows": len(next(iter(dev.values()))),
-                "dev": rounded(reached),
-                "dtype": BRAIN,
-                "seconds": seconds,
-                "machine": describe_machine(),
-            }
-        )
-        facts.write_text(text + "\n", encoding="utf-8")
-    model = kind.from_pretrained(folder / "model")
-    return model, json.loads(facts.read_text("utf-8"))
+        facts = {name: getattr(plan, name) for name in SAID} | {
+            "rows": len(next(iter(train.values()))),
+            "dev_rows": len(next(iter(dev.values()))),
+            "dev": rounded(bb.evaluate(model, dev, max_length=plan.max_length)),
+            "seconds": seconds,
+            "machine": describe_machine(),
+        }
+        path.write_text(json.dumps(facts) + "\n", encoding="utf-8")
+    kind, _ = head_for(bb.load_dataset(plan.dataset, "dev"))
+    return kind.from_pretrained(folder), json.loads(path.read_text("utf-8"))
 
 
 def rounded(scores):
@@ -140,11 +116,21 @@ def judge_opinions(model):
             for row in model.predict_texts(texts)
         ]
 
+    negation = written_in("40_one_sentence", "NEGATION")["NEGATION"]
+    train = bb.load_dataset("sst2", "train")
+    praise = {"with a negation": [], "without": []}
+    for text, label in zip(train["text"], train["label"], strict=True):
+        found = re.search(negation, text, re.IGNORECASE)
+        praise["with a negation" if found else "without"].append(label)
     right = bb.evaluate(model, dev)["accuracy"]
     return {
         "accuracy": round(right, 4),
         "good": said(dev["text"]),
         "own": list(zip(own, said(own), strict=True)),
+        "praise_in_sst2": {
+            name: round(sum(labels) / len(labels), 3)
+            for name, labels in praise.items()
+        },
     }
 
 

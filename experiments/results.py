@@ -397,7 +397,8 @@ def teach_pairs(folder):
 
 def teach(model, train, plan, folder):
     """Fine-tunes a model without a dev set, and saves it."""
-    print(f"{plan.dataset}: {len(train['text']):,} pairs", flush=True)
+    rows = len(next(iter(train.values())))
+    print(f"{plan.dataset}: {rows:,} rows", flush=True)
     bb.finetune(
         model,
         train,
@@ -456,10 +457,6 @@ def letters(text):
 
 def count_words(train, dev):
     """Returns what logistic regression on words and pairs of words reaches."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
     from bertbook.tasks import metrics
 
     texts = [
@@ -469,13 +466,23 @@ def count_words(train, dev):
             for data in (train, dev)
         )
     ]
-    words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-    counter = make_pipeline(words, LogisticRegression(C=10, max_iter=1_000))
-    guesses = counter.fit(texts[0], train["label"]).predict(texts[1])
+    guesses = bag_of_words().fit(texts[0], train["label"]).predict(texts[1])
     return {
         "accuracy": metrics.accuracy(dev["label"], list(guesses)),
         "matthews": metrics.matthews(dev["label"], list(guesses)),
     }
+
+
+def bag_of_words(strength=10):
+    """Returns a classifier of counted words, not trained yet."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(
+        TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True),
+        LogisticRegression(C=strength, max_iter=2_000),
+    )
 
 
 def describe_machine():

@@ -1,11 +1,13 @@
 """The experiment of the help desk: its parts, without training."""
 
 import csv
+from collections import Counter
 
 import pytest
 
 from bertbook.config import BertConfig
 from experiments import help_desk
+from experiments.floors import written_in
 
 
 def test_a_slip_is_a_row_of_the_table():
@@ -17,9 +19,9 @@ def test_a_slip_is_a_row_of_the_table():
 
 
 def test_the_functions_are_those_of_the_chapter():
-    one_spelling, mend = help_desk.defined_in(
-        help_desk.CHAPTER, "one_spelling", "mend"
-    )
+    names = "one_spelling", "mend"
+    found = written_in(help_desk.CHAPTER, *names, Counter=Counter)
+    one_spelling, mend = (found[name] for name in names)
     known = {"a ": "A", "A": "A", "b": "b"}
     assert one_spelling(["a ", "A", "A", "b"]) == known
     row = {"ticket": "1", "message": " Two  words", "department": "A "}
