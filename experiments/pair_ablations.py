@@ -19,10 +19,13 @@ from keras import ops
 
 import bertbook as bb
 from bertbook.tasks import metrics
+from experiments.floors import written_in
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "runs" / "pair_ablations.json"
-ROWS = 64  # a batch
+ROWS = 64  # of a batch
+# The chapter's own: a batch with a mask that keeps both texts apart.
+keep_apart = written_in("41_two_sentences", "may_look", "apart", np=np)["apart"]
 NAMES = {"qnli": "QNLI", "stsb": "STS-B", "mrpc": "MRPC"}
 
 
@@ -99,7 +102,7 @@ class Exam:
         ]
 
     def ask(self, order=(0, 1), change=lambda batch: batch, cut=None):
-        """Returns the probability of yes, a number a row.
+        """Returns the probability of yes for each row.
 
         Args:
             order: Which text comes first, and second, if any.
@@ -144,16 +147,6 @@ class Exam:
         p = self.ask()
         kernel.assign(kept)
         return p
-
-
-def keep_apart(batch):
-    """The batch with a mask that keeps both texts apart; [CLS] sees both."""
-    real = batch["attention_mask"] != 0
-    owner = 1 + batch["token_type_ids"]
-    owner[:, 0] = 0  # [CLS]
-    same = owner[:, :, None] == owner[:, None, :]
-    mask = (same | (owner == 0)[:, :, None]) & real[:, None, :]
-    return batch | {"attention_mask": mask.astype("int32")}
 
 
 def hide_cls(batch):
