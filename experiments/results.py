@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "experiments" / "results" / "finetuning"
 UNFINISHED = ROOT / "local" / "results"  # checkpoints, to go on from
 PAGE = ROOT / "docs" / "results.md"
+FULL = ROOT / "experiments" / "results" / "full_cells.json"
 FOR_CHAPTERS = ROOT / "data" / "runs" / "small_sets.json"
 
 
@@ -537,7 +538,7 @@ def write_page():
     waiting = [plan.name for plan in plans if not kept(plan)]
     if waiting:
         lines += ["", "Planned and not run yet: " + ", ".join(waiting) + "."]
-    return "\n".join([*lines, "", *PUBLISHED]) + "\n"
+    return "\n".join([*lines, "", *PUBLISHED, "", *list_full_cells()]) + "\n"
 
 
 def write_row(plan):
@@ -573,6 +574,28 @@ def write_row(plan):
         minutes = f"over {minutes}"
     machines = "; ".join(sorted({result["machine"] for result in found}))
     return f"{start} {metrics} | {len(found)} | {minutes} | {machines} |"
+
+
+def list_full_cells():
+    """Returns what the cells of BERTBOOK_FULL reached with MiniLM, as lines."""
+    lines = [
+        "The cells that chapters skip without BERTBOOK_FULL=1, run with the",
+        "folder of `minilm` in BERTBOOK_SOURCE. The minutes are of a whole",
+        "cell, at its last set.",
+        "",
+        "| chapter | data | metrics on dev | minutes | machine |",
+        "|---|---|---|---|---|",
+    ]
+    for row in json.loads(FULL.read_text(encoding="utf-8")):
+        metrics = ", ".join(
+            show(name, [value]) for name, value in row["metrics"].items()
+        )
+        minutes = "" if row["minutes"] is None else row["minutes"]
+        lines.append(
+            f"| {row['chapter']} | {row['dataset']} | {metrics} | {minutes} "
+            f"| {row['machine']} |"
+        )
+    return lines
 
 
 def write_shipped(model, dataset, part):
