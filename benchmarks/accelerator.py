@@ -9,7 +9,8 @@ fine-tuning by `bb.finetune`, inference, the paths of attention, float32 beside
 16 bits, KerasHub where it is installed. Weights, ids and texts are random, so
 nothing is downloaded. The file is written after every part.
 
-On a processor it takes small sizes alone: `--sizes tiny` is a dry run.
+On a processor `--sizes tiny` is a dry run, with one layer and few words; its
+figures say nothing.
 """
 
 import argparse
@@ -52,7 +53,7 @@ from bertbook.training.run import fit_steps
 SLOTS = {128: 20, 512: 76}  # hidden tokens of a row, 15%
 TRIES = 3  # batch sizes of a part
 GAIN = 1.05  # what a doubled batch must bring
-LEAST_STEPS, MOST_STEPS = 10, 500
+LEAST_STEPS, MOST_STEPS = 5, 500
 WARM_UP = 3  # steps, the first of which compiles
 RESERVE = 5  # seconds that are left for the end
 SST2_ROWS = 67_349
@@ -122,7 +123,9 @@ class Bench:
         self.device = device_facts()
         self.is_dry = self.device["platform"] == "cpu"
         self.dtype = self.device["dtype_16_bits"]
-        self.seconds = 0.2 if self.is_dry else 3.0  # of every measurement
+        self.seconds = 0.02 if self.is_dry else 3.0  # of every measurement
+        self.most_rows = 2 if self.is_dry else 512
+        self.tries = 1 if self.is_dry else TRIES
         self.clock = Clock(options.minutes)
         self.waiting = []
         self.record = {
@@ -132,6 +135,7 @@ class Bench:
             "versions": {name: version_of(name) for name in PACKAGES},
             "bertbook": describe()["bertbook"],
             "minutes": options.minutes,
+            "is_dry_run": self.is_dry,
             "parts": {},
         }
 
@@ -141,9 +145,12 @@ class Bench:
         return self.record["parts"]
 
     def config(self, size, length=512):
-        """Returns the config of a published size."""
+        """Returns the config of a published size; of a dry run, a part."""
+        dry = {"num_hidden_layers": 1, "vocab_size": 1_000}
         return bb.BertConfig.named(
-            size, max_position_embeddings=max(512, length)
+            size,
+            max_position_embeddings=max(512, length),
+            **(dry if self.is_dry else {}),
         )
 
     def take_all(self, parts):
@@ -282,7 +289,7 @@ def version_of(package):
 # Pre-training
 
 
-def measure_pretraining(bench, size, length, dtype=None, start=None):
+def measure_pretraining(bench, size, length, dtype=None, rows=None):
     """Times steps of pre-training, with the batch size that is fastest.
 
     Args:
@@ -290,23 +297,28 @@ def measure_pretraining(bench, size, length, dtype=None, start=None):
         size: A published size.
         length: S.
         dtype: None means 16 bits.
-        start: The first batch size; None means one that should fit.
+        rows: The batch size, halved if it does not fit; None looks for the
+            fastest.
     """
     dtype = dtype or bench.dtype
     config = bench.config(size, length)
     slots = slots_of(length)
     memory = bench.device["memory_bytes"]
-    most = 2 if bench.is_dry else 512
-    start = start or chips.first_rows(config, length, memory, most)
+    first = chips.first_rows(config, length, memory, bench.most_rows)
     flops = chips.training_flops(config, length, slots)
 
-    def measure(rows):
-        timed = time_steps(config, length, rows, dtype, bench.seconds)
-        alone = bench.speed(rows, timed.pop("alone_seconds"), flops)
-        speed = bench.speed(rows, timed["step_seconds"], flops)
+    def measure(count):
+        timed = time_steps(config, length, count, dtype, bench.seconds)
+        alone = bench.speed(count, timed.pop("alone_seconds"), flops)
+        speed = bench.speed(count, timed["step_seconds"], flops)
         return speed | timed | {"step_alone": alone}
 
-    best, tried = search_rows(measure, start, TRIES, bench.has_time)
+    best, tried = search_rows(
+        measure,
+        rows or first,
+        TRIES if rows else bench.tries,
+        lambda seconds: rows is None and bench.has_time(seconds),
+    )
     return {
         **best,
         "tokens_per_second": round(best["rows_per_second"] * length),
@@ -579,7 +591,9 @@ def measure_finetuning(bench, size, length, lengths):
         length: Tokens that texts are cut to.
         lengths: The tokens of the texts, in turn.
     """
-    count = 160 if bench.is_dry else 3_200
+    if bench.is_dry:  # one shape is compiled
+        lengths = [length for length in lengths if length <= 16] or lengths
+    count = 64 if bench.is_dry else 3_200
     history = bb.finetune(
         classifier(bench, size),
         draw_texts(lengths, count),
