@@ -28,8 +28,10 @@ from importlib import metadata
 from pathlib import Path
 
 BEGAN = time.perf_counter()
-# Before JAX looks: it takes three quarters of a GPU if it is not told.
-os.environ.setdefault("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.9")
+# JAX takes three quarters of a GPU if it is not told before it looks.
+FRACTIONS = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"
+if not any(name in os.environ for name in FRACTIONS):  # both are an error
+    os.environ[FRACTIONS[1]] = "0.9"
 
 import numpy as np
 
@@ -91,8 +93,8 @@ class Clock:
         began: When it started, as `time.perf_counter` has it.
     """
 
-    def __init__(self, minutes, began=None):
-        self.end = (BEGAN if began is None else began) + 60 * minutes - RESERVE
+    def __init__(self, minutes, began):
+        self.end = began + 60 * minutes - RESERVE
         self.guessed = self.taken = 0.0
 
     def left(self):
@@ -116,9 +118,10 @@ class Bench:
 
     Args:
         options: What the command line says, as `read_options` returns it.
+        began: As in `Clock`.
     """
 
-    def __init__(self, options):
+    def __init__(self, options, began=BEGAN):
         self.options = options
         self.device = device_facts()
         self.is_dry = self.device["platform"] == "cpu"
@@ -126,7 +129,7 @@ class Bench:
         self.seconds = 0.02 if self.is_dry else 3.0  # of every measurement
         self.most_rows = 2 if self.is_dry else 512
         self.tries = 1 if self.is_dry else TRIES
-        self.clock = Clock(options.minutes)
+        self.clock = Clock(options.minutes, began)
         self.waiting = []
         self.record = {
             "device": self.device,
@@ -270,7 +273,7 @@ def device_facts():
         "kind": device.device_kind,
         "platform": device.platform,
         "memory_bytes": memory_stats().get("bytes_limit"),
-        "memory_fraction": os.environ["XLA_PYTHON_CLIENT_MEM_FRACTION"],
+        "memory_fraction": [os.environ.get(name) for name in FRACTIONS],
         "matmul_precision": str(jax.config.jax_default_matmul_precision),
         "xla_flags": os.environ.get("XLA_FLAGS", ""),
         "dtype_16_bits": "mixed_float16" if is_old else "mixed_bfloat16",
@@ -481,22 +484,34 @@ def time_alone(model, batches, count):
 
     The state stays on the device. The weights of the model are given away.
     """
-    import jax
-
-    steps = endless([jax.device_put(batch) for batch in batches])
     groups = (
         model.trainable_variables,
         model.non_trainable_variables,
         model.optimizer.variables,
         model.metrics_variables,
     )
+    return time_function(model.train_function, groups, batches, count)
+
+
+def time_function(function, groups, batches, count):
+    """Returns the seconds of a call of what Keras has compiled.
+
+    Args:
+        function: A function of a state and an iterator, as Keras makes it.
+        groups: The lists of variables that are the state.
+        batches: Batches as the function takes them, NumPy arrays.
+        count: How many calls are measured.
+    """
+    import jax
+
+    steps = endless([jax.device_put(batch) for batch in batches])
     state = tuple([v.value for v in group] for group in groups)
     for number in range(WARM_UP + count):
         if number == WARM_UP:
             wait_for(state)
             start = time.perf_counter()
-        _, state = model.train_function(state, steps)
-    wait_for(state)
+        outputs, state = function(state, steps)
+    wait_for((outputs, state))
     return (time.perf_counter() - start) / count
 
 
@@ -632,8 +647,13 @@ def measure_inference(bench, size):
     found = bench.speed(rows, statistics.median(times), flops)
     one = draw_batch(1, length, config.vocab_size)
     singles = time_calls(lambda: model.compute_on_batch(one), bench.seconds)
+    groups = model.trainable_variables, model.non_trainable_variables
+    alone = time_function(
+        model.predict_function, groups, [(many,)], min(len(times), MOST_STEPS)
+    )
     return {
         **found,
+        "step_alone": bench.speed(rows, alone, flops),
         "rows": rows,
         "step_seconds": statistics.median(times),
         "one_row_milliseconds": {
@@ -644,7 +664,8 @@ def measure_inference(bench, size):
         "recipe": (
             f"{size}, a classifier of two labels, {length} tokens, "
             f"{bench.dtype}, `compute_on_batch`: from NumPy and to NumPy, "
-            "each call waits for the last"
+            "each call waits for the last; step_alone: the same compiled "
+            "function, the batch on the device, nothing read between calls"
         ),
     }
 
@@ -690,14 +711,13 @@ def compare_attention(bench, size, length):
     config = bench.config(size)
     rows = 2 if bench.is_dry else max(1, ATTENTION_TOKENS // length)
     tensors, mask, lengths = draw_heads(config, rows, length, bench.dtype)
-    paths = attention_paths(mask, lengths)
     steps, errors, gradients = {}, {}, {}
-    for name, path in paths.items():
+    for name, path in ATTENTION.items():
+        step = functools.partial(gradient_of(path), tensors, mask, lengths)
         try:
-            step = gradient_of(path, mask)
-            gradients[name] = step(*tensors)
+            gradients[name] = step()
             wait_for(gradients[name])
-            steps[name] = functools.partial(step, *tensors)
+            steps[name] = step
         except Exception as error:
             errors[f"{name} {length}"] = text_of(error)[:300]
     calls = calls_of(steps["einsum"], bench.seconds / 60)
@@ -714,6 +734,7 @@ def compare_attention(bench, size, length):
 def draw_heads(config, rows, length, dtype):
     """Draws queries, keys and values, a mask and the lengths."""
     import jax
+    import jax.numpy as jnp
 
     number = dtype.removeprefix("mixed_")
     heads, width = config.num_attention_heads, config.head_size
@@ -724,48 +745,61 @@ def draw_heads(config, rows, length, dtype):
     ]
     lengths = draw_batch(rows, length, 10)["attention_mask"].sum(axis=1)
     mask = np.arange(length) < lengths[:, None]
-    return tensors, mask[:, None, None, :], lengths.astype("int32")
+    mask = mask[:, None, None, :]  # (B, 1, 1, S)
+    return tensors, jnp.asarray(mask), jnp.asarray(lengths, "int32")
 
 
-def attention_paths(mask, lengths):
-    """Returns the paths by name, functions of queries, keys and values."""
+def cudnn(query, key, value, **options):
+    """Returns the context, by the kernels of cuDNN, as `fused_attention`."""
     import jax
 
-    def cudnn(query, key, value, **options):
-        query, key, value = (x.swapaxes(1, 2) for x in (query, key, value))
-        context = jax.nn.dot_product_attention(
-            query, key, value, implementation="cudnn", **options
-        )
-        return context.swapaxes(1, 2)
-
-    rows, _, _, length = mask.shape
-    full = np.broadcast_to(mask, (rows, 1, length, length))
-    return {
-        "einsum": lambda *x: scaled_dot_product_attention(*x, mask)[0],
-        "fused": lambda *x: fused_attention(*x, mask),
-        "cudnn, mask": lambda *x: cudnn(*x, mask=full),
-        "cudnn, lengths": lambda *x: cudnn(
-            *x,
-            query_seq_lengths=lengths,
-            key_value_seq_lengths=lengths,
-        ),
-    }
+    query, key, value = (x.swapaxes(1, 2) for x in (query, key, value))
+    context = jax.nn.dot_product_attention(
+        query, key, value, implementation="cudnn", **options
+    )
+    return context.swapaxes(1, 2)
 
 
-def gradient_of(path, mask):
+def cudnn_with_mask(query, key, value, mask, lengths):
+    """Returns the context, for the mask in its full shape."""
+    shape = (len(mask), 1, query.shape[2], key.shape[2])
+    mask = keras.ops.broadcast_to(mask, shape)
+    return cudnn(query, key, value, mask=mask)
+
+
+def cudnn_with_lengths(query, key, value, mask, lengths):
+    """Returns the context, for rows whose padding is at the end."""
+    return cudnn(
+        query,
+        key,
+        value,
+        query_seq_lengths=lengths,
+        key_value_seq_lengths=lengths,
+    )
+
+
+# Functions of queries, keys, values, the mask and the lengths.
+ATTENTION = {
+    "einsum": lambda *x: scaled_dot_product_attention(*x[:4])[0],
+    "fused": lambda *x: fused_attention(*x[:4]),
+    "cudnn, mask": cudnn_with_mask,
+    "cudnn, lengths": cudnn_with_lengths,
+}
+
+
+def gradient_of(path):
     """Returns a compiled function: the gradients of a path's context.
 
     What padding gathers does not count.
     """
     import jax
 
-    real = np.swapaxes(mask, 2, 3)  # (B, 1, S, 1)
-
-    def loss(*tensors):
-        context = path(*tensors).astype("float32")
+    def loss(tensors, mask, lengths):
+        context = path(*tensors, mask, lengths).astype("float32")
+        real = mask.swapaxes(2, 3)  # (B, 1, S, 1)
         return (jax.numpy.where(real, context, 0.0) ** 2).sum()
 
-    return jax.jit(jax.grad(loss, argnums=(0, 1, 2)))
+    return jax.jit(jax.grad(loss))
 
 
 def calls_of(step, seconds):
@@ -943,7 +977,7 @@ MORE = (
 )
 
 
-def main(arguments=None):
+def main(arguments=None, began=BEGAN):
     """Measures what there is time for, keeps it and prints a table."""
     options = read_options(arguments)
     if why := refusal(options):
@@ -952,7 +986,7 @@ def main(arguments=None):
         options.out = turns.RESULTS / "accelerator.json"
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-    bench = Bench(options)
+    bench = Bench(options, began)
     print(f"{bench.device['kind']}, {bench.dtype}", flush=True)
     is_hub_installed = version_of("keras-hub") != "not installed"
     bench.take_all(plan(options, is_hub_installed))
