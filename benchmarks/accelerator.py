@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import gc
 import itertools
+import math
 import os
 import platform
 import statistics
@@ -470,6 +471,8 @@ class Stopwatch(keras.callbacks.Callback):
             self.lap()
             self.step_seconds = self.taken / self.count
             self.loss = float(logs["loss"])
+            if not math.isfinite(self.loss):
+                raise ValueError(f"The loss is {self.loss}.")
             self.model.stop_training = True
 
     def lap(self):

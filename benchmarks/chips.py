@@ -24,7 +24,9 @@ PEAKS = (
     (r"TPU v6 ?(lite|e)$", 918),  # Google Cloud, TPU v6e
     (r"TPU v4$", 275),  # Google Cloud, TPU v4
 )
-MEMORY_SHARE = 0.45  # of a device, for the first batch that is tried
+MEMORY_SHARE = 0.7  # of a device, for what the first batch keeps
+KEPT = 80  # numbers for each of the D of a token, and
+KEPT_SCORE = 5  # bytes for each score: what JAX keeps of a layer in 16 bits
 
 
 def peak_of(kind):
@@ -60,25 +62,22 @@ def training_flops(config, length, slots=None):
     return 3 * forward_flops(config, length, slots)
 
 
-def first_rows(config, length, memory, most=512, number_bytes=2):
+def first_rows(config, length, memory, most=512):
     """Returns how many rows of training should fit, a power of two.
 
-    In every layer a step keeps, for the way back, about forty numbers for each
-    of the D of a token, and for each score its weight, twice, and what was
-    dropped. It is a guess, so less than half of the memory is asked for.
+    A step keeps much of every layer for the way back. XLA computes some of it
+    again instead, so that more may fit.
 
     Args:
         config: A `BertConfig`.
         length: S.
         memory: Bytes of the device; None if it does not say.
         most: The most rows.
-        number_bytes: Bytes of a number in the computation.
     """
     if memory is None:
         return min(8, most)
-    scores = config.num_attention_heads * length
-    token = number_bytes * 40 * config.hidden_size
-    token += (2 + 3.5 * number_bytes) * scores
+    token = 2 * KEPT * config.hidden_size
+    token += KEPT_SCORE * config.num_attention_heads * length
     row = length * config.num_hidden_layers * token
     rows = 1
     while 2 * rows <= most and 2 * rows * row <= MEMORY_SHARE * memory:
