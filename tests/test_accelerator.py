@@ -8,7 +8,13 @@ import keras
 import numpy as np
 import pytest
 
-from benchmarks import accelerator, chips
+from benchmarks import (
+    accelerator,
+    chips,
+    device,
+    device_tasks,
+    device_training,
+)
 from bertbook.config import BertConfig
 
 ON_JAX = keras.backend.backend() == "jax"
@@ -65,9 +71,9 @@ def test_flops_are_six_for_each_number_and_token_of_training():
 def test_flops_are_those_of_the_step_that_jax_traces():
     import jax
 
-    recipe = accelerator.PretrainingRecipe(steps=10, batch_size=4)
-    model = accelerator.make_model(CONFIG, CONFIG, recipe)
-    accelerator.compile_for_pretraining(model, recipe)
+    recipe = device_training.PretrainingRecipe(steps=10, batch_size=4)
+    model = device_training.make_model(CONFIG, CONFIG, recipe)
+    device_training.compile_for_pretraining(model, recipe)
     groups = (
         model.trainable_variables,
         model.non_trainable_variables,
@@ -75,11 +81,11 @@ def test_flops_are_those_of_the_step_that_jax_traces():
         model.metrics_variables,
     )
     state = tuple([v.value for v in group] for group in groups)
-    batch = accelerator.draw_pretraining(4, S, 37)
+    batch = device_training.draw_pretraining(4, S, 37)
     step = jax.make_jaxpr(model.train_step)(
-        state, next(accelerator.to_steps(batch))
+        state, next(device_training.to_steps(batch))
     )
-    assert accelerator.slots_of(S) == M
+    assert device_training.slots_of(S) == M
     assert traced(step.jaxpr) == 4 * chips.training_flops(CONFIG, S, M)
 
 
@@ -134,7 +140,7 @@ def test_the_first_batch_is_a_power_of_two_that_should_fit():
     assert chips.first_rows(base, 128, None) == 8
 
 
-class Device:
+class Card:
     """Runs so many rows a second, by the batch, and has memory for `most`."""
 
     def __init__(self, speeds, most=10**9, error=None):
@@ -150,8 +156,8 @@ class Device:
         return {"rows_per_second": self.speeds[rows]}
 
 
-def search(device, start, tries=3, has_time=True):
-    return accelerator.search_rows(device, start, tries, lambda _: has_time)
+def search(card, start, tries=3, has_time=True):
+    return device_training.search_rows(card, start, tries, lambda _: has_time)
 
 
 def rows_of(tried):
@@ -159,35 +165,35 @@ def rows_of(tried):
 
 
 def test_rows_are_doubled_while_that_is_faster():
-    best, tried = search(Device({8: 100, 16: 150, 32: 200}), 8)
+    best, tried = search(Card({8: 100, 16: 150, 32: 200}), 8)
     assert best == {"rows": 32, "rows_per_second": 200}
     assert rows_of(tried) == [8, 16, 32]
 
 
 @pytest.mark.parametrize(("second", "rows"), [(104, 16), (90, 8)])
 def test_a_gain_of_less_than_a_twentieth_ends_the_search(second, rows):
-    best, tried = search(Device({8: 100, 16: second}), 8)
+    best, tried = search(Card({8: 100, 16: second}), 8)
     assert best["rows"] == rows
     assert rows_of(tried) == [8, 16]
 
 
 def test_the_end_of_memory_ends_the_search():
-    best, tried = search(Device({8: 100}, most=8), 8)
+    best, tried = search(Card({8: 100}, most=8), 8)
     assert best["rows"] == 8
     assert "RESOURCE_EXHAUSTED" in tried[1]["error"]
 
 
 def test_a_first_batch_that_is_too_large_is_halved():
-    device = Device({16: 80, 32: 100}, most=20)
-    assert search(device, 64, has_time=False)[0]["rows"] == 16
+    card = Card({16: 80, 32: 100}, most=20)
+    assert search(card, 64, has_time=False)[0]["rows"] == 16
     with pytest.raises(MemoryError, match="No batch fits"):
-        search(Device({}, most=0), 64)
+        search(Card({}, most=0), 64)
     with pytest.raises(MemoryError, match="'rows': 1"):
-        search(Device({}, most=0), 1)
+        search(Card({}, most=0), 1)
 
 
 def test_without_time_one_batch_is_tried():
-    best, tried = search(Device({8: 100, 16: 200}), 8, has_time=False)
+    best, tried = search(Card({8: 100, 16: 200}), 8, has_time=False)
     assert best["rows"] == 8
     assert rows_of(tried) == [8]
 
@@ -195,15 +201,15 @@ def test_without_time_one_batch_is_tried():
 def test_another_error_is_raised_until_something_is_measured():
     broken = ValueError("no kernel")
     with pytest.raises(ValueError, match="no kernel"):
-        search(Device({}, most=0, error=broken), 8)
-    best, tried = search(Device({8: 100}, most=8, error=broken), 8)
+        search(Card({}, most=0, error=broken), 8)
+    best, tried = search(Card({8: 100}, most=8, error=broken), 8)
     assert best["rows"] == 8
     assert tried[1]["error"] == "ValueError: no kernel"
 
 
 def test_the_clock_mends_its_guesses():
-    clock = accelerator.Clock(2, time.perf_counter())
-    assert clock.left() == pytest.approx(120 - accelerator.RESERVE, abs=1)
+    clock = device.Clock(2, time.perf_counter())
+    assert clock.left() == pytest.approx(120 - device.RESERVE, abs=1)
     assert clock.expected(40) == 40
     clock.learn(10, 5)
     assert clock.expected(40) == 20
@@ -233,18 +239,18 @@ def test_the_most_important_parts_come_first():
 
 
 def test_rows_of_pretraining_hide_real_tokens():
-    batch = accelerator.draw_pretraining(6, 128, 1_000)
+    batch = device_training.draw_pretraining(6, 128, 1_000)
     places = batch["masked_lm_positions"]
     assert places.shape == (6, 20)
     assert (np.diff(places, axis=1) > 0).all()
     assert places.min() > 0
     assert np.take_along_axis(batch["attention_mask"], places, 1).all()
-    assert accelerator.slots_of(512) == 76
+    assert device_training.slots_of(512) == 76
 
 
 def test_the_texts_have_the_lengths_of_sst2():
-    assert np.mean(accelerator.SST2_LENGTHS) == pytest.approx(13.95, abs=0.3)
-    texts = accelerator.draw_texts((4, 9), 5)["text"]
+    assert np.mean(device_tasks.SST2_LENGTHS) == pytest.approx(13.95, abs=0.3)
+    texts = device_tasks.draw_texts((4, 9), 5)["text"]
     assert [len(text.split()) for text in texts] == [2, 7, 2, 7, 2]
 
 
@@ -297,7 +303,7 @@ class TestOnAProcessor:
         path = tmp_path / "found.json"
         options = accelerator.read_options(["--out", str(path)])
         options.sizes = ["tiny"]
-        bench = accelerator.Bench(options, time.perf_counter())
+        bench = device.Bench(options, time.perf_counter())
         kept = []
 
         def fail(bench):
@@ -309,9 +315,9 @@ class TestOnAProcessor:
 
         bench.take_all(
             [
-                accelerator.Part("first", 1, fail),
-                accelerator.Part("second", 10**6, measure),
-                accelerator.Part("third", 1, measure),
+                device.Part("first", 1, fail),
+                device.Part("second", 10**6, measure),
+                device.Part("third", 1, measure),
             ]
         )
         assert list(kept[0]) == ["first", "second"]  # written as it went
@@ -320,3 +326,20 @@ class TestOnAProcessor:
         assert parts["first"]["error"] == "RuntimeError: no such kernel"
         assert parts["second"]["status"].startswith("no time")
         assert parts["third"]["status"] == "measured"
+
+
+def test_the_peak_of_a_part_is_its_own(monkeypatch):
+    stats = {"bytes_in_use": 5, "peak_bytes_in_use": 100}
+    monkeypatch.setattr(device, "memory_stats", lambda: dict(stats))
+    with device.MemoryWatch() as watch:
+        stats["bytes_in_use"] = 60
+        time.sleep(0.3)
+    assert watch.result["peak_bytes"] == 60
+    assert watch.result["bytes_before"] == 5
+    with device.MemoryWatch() as watch:
+        stats["peak_bytes_in_use"] = 120
+    assert watch.result == {
+        "bytes_before": 60,
+        "peak_bytes": 120,
+        "peak_by": "JAX",
+    }
