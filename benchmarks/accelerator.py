@@ -83,7 +83,8 @@ def plan(options, is_hub_installed):
     parts = [
         *pretraining[:early],
         Part("fine-tuning, 128 tokens", 35, functools.partial(
-            measure_finetuning, size=first, length=128, lengths=(128,))),
+            measure_finetuning, size=first, length=128, lengths=(128,),
+            count=1_600)),
         Part("inference", 20, functools.partial(measure_inference, size=first)),
         Part("attention", 15, functools.partial(
             measure_attention, size=first, lengths=lengths)),
@@ -91,7 +92,8 @@ def plan(options, is_hub_installed):
             measure_float32, size=first, length=lengths[0])),
         *pretraining[early:],
         Part("fine-tuning, lengths of SST-2", 80, functools.partial(
-            measure_finetuning, size=first, length=128, lengths=SST2_LENGTHS)),
+            measure_finetuning, size=first, length=128, lengths=SST2_LENGTHS,
+            count=6_400)),
     ]  # fmt: skip
     if is_hub_installed and not options.skip_peer:
         peer = functools.partial(measure_peer, size=first)

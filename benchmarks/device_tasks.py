@@ -51,7 +51,7 @@ def draw_texts(lengths, count):
     }
 
 
-def measure_finetuning(bench, size, length, lengths):
+def measure_finetuning(bench, size, length, lengths, count):
     """Times epochs of `bb.finetune`, the first one left out.
 
     Args:
@@ -59,10 +59,11 @@ def measure_finetuning(bench, size, length, lengths):
         size: A published size.
         length: Tokens that texts are cut to.
         lengths: The tokens of the texts, in turn.
+        count: How many texts.
     """
     if bench.is_dry:  # one shape is compiled
         lengths = [length for length in lengths if length <= 16] or lengths
-    count = 64 if bench.is_dry else 3_200
+        count = 64
     history = bb.finetune(
         classifier(bench, size),
         draw_texts(lengths, count),
