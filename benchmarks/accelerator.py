@@ -82,7 +82,7 @@ def plan(options, is_hub_installed):
     )
     parts = [
         *pretraining[:early],
-        Part("fine-tuning, 128 tokens", 35, functools.partial(
+        Part("fine-tuning, 128 tokens", 40, functools.partial(
             measure_finetuning, size=first, length=128, lengths=(128,),
             count=1_600)),
         Part("inference", 20, functools.partial(measure_inference, size=first)),
