@@ -35,6 +35,38 @@ LEGEND = (
 )
 
 
+class LocalLetter(NamedTuple):
+    """A letter for a size that only some rooms or chapters know.
+
+    `places` are modules and packages, without `bertbook.`, and numbers of
+    chapters.
+    """
+
+    letter: str
+    meaning: str
+    places: tuple[str, ...]
+
+
+LOCAL = (
+    LocalLetter("E", "texts packed into one row", ("batches", "model")),
+    LocalLetter("P", "pieces of a text", ("tasks.windows",)),
+    LocalLetter("P", "positions", ("pretraining.attention_init",)),
+    LocalLetter("P", "tokens of a prompt", ("decoder",)),
+    LocalLetter("Q", "questions", ("tasks.metrics",)),
+    LocalLetter(
+        "R",
+        "rows of a data set, or of what is computed at once",
+        ("batches", "finetuning", "tasks", "translation", "41", "60"),
+    ),
+    LocalLetter("R", "rows of a picture; its columns are C", ("figures",)),
+    LocalLetter("W", "windows of a text", ("tasks.spans", "tasks.word_tasks")),
+    LocalLetter("W", "words of a text", ("tasks.tags",)),
+    LocalLetter("W", "width of a beam", ("decoder",)),
+    LocalLetter("X", "texts of a row to choose from", ("decoder.search",)),
+    LocalLetter("Y", "texts of a row that were chosen", ("decoder.search",)),
+)
+
+
 class Symbol(NamedTuple):
     """A symbol of a text.
 
@@ -92,6 +124,7 @@ attention head size | Y | width of one head | H | head_size
 d_k | EFYDv | the same, of keys | H | head_size
 d_q | F | the same, of queries | H | head_size
 d_v | EFDv | the same, of values | H | head_size
+K | b | classes of a task | K | id2label
 """
 # Symbol, texts, meaning, ours, shape. {l} is the number of a layer.
 _TENSORS = """
@@ -136,6 +169,11 @@ D | D | decoder's vectors | inside the decoder's block | T D
 E | D | what the encoder gives | sequence_output | S D
 X | D | what the last block gives | the decoder's output | T D
 W_1 | D | output matrix, ours is the token table | the table, turned | D V
+E | b | what goes into the first block | hidden_states[0] | S D
+C | b | what the model gives for [CLS] | sequence_output[:, 0] | D
+T_i | b | what the model gives for token i | sequence_output[:, i] | D
+S, E | b | vectors that point at the first and last token | span/kernel | D
+W | b | matrix of a classifier, ours turned | classifier/kernel | D K
 h_t | N | a state of the encoder | sequence_output | D
 s_t-1 | N | a state of the decoder | the decoder's output | D
 """

@@ -7,6 +7,7 @@ from dataclasses import fields
 import pytest
 
 import bertbook as bb
+import book
 from bertbook.book import notation
 from bertbook.book.references import SOURCES
 from bertbook.config import BertConfig
@@ -116,7 +117,7 @@ def test_no_symbol_stands_twice_for_one_text():
         for source in entry.sources
     ]
     twice = {pair for pair in met if met.count(pair) > 1}
-    assert {symbol for symbol, _ in twice} == {"i", "X"}
+    assert {symbol for symbol, _ in twice} == {"i", "X", "E"}
 
 
 def test_the_same_repeats_the_meaning_above():
@@ -138,3 +139,56 @@ def test_letters_with_several_meanings():
 def test_a_shape_takes_its_letters():
     entry = next(e for e in notation.tensors() if e.symbol == "W_P")
     assert notation.shape_of(entry, SIZES) == (17, 28)
+
+
+# A tuple of letters and numbers: not the arguments of a call, and no formula.
+SIZE = r"(?:[A-Z]|\d+|\.\.\.)"
+SHAPE = re.compile(rf"(?<![\w}}])\(({SIZE}(?:, {SIZE})*),?\)")
+PLACES = {
+    ".".join(path.relative_to(book.ROOT / "bertbook").with_suffix("").parts): (
+        path.read_text("utf-8")
+    )
+    for path in sorted((book.ROOT / "bertbook").rglob("*.py"))
+} | {
+    chapter.name[:2]: "\n".join(
+        cell.source
+        for cell in book.code_cells(book.read_notebook(chapter.path))
+    )
+    for chapter in book.chapters()
+}
+
+
+def letters_of(place):
+    """Returns the letters of all shapes that a module or chapter speaks of."""
+    shapes = SHAPE.findall(PLACES[place])
+    return {letter for shape in shapes for letter in re.findall("[A-Z]", shape)}
+
+
+def belongs(place, to):
+    return place == to or place.startswith(to + ".")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_letter_of_a_shape_is_known(place):
+    known = {entry.letter for entry in notation.LEGEND}
+    known |= {
+        entry.letter
+        for entry in notation.LOCAL
+        if any(belongs(place, to) for to in entry.places)
+    }
+    assert letters_of(place) - known == set()
+
+
+def test_every_local_letter_is_used_where_it_is_listed():
+    for entry in notation.LOCAL:
+        for to in entry.places:
+            within = [place for place in PLACES if belongs(place, to)]
+            used = set().union(*map(letters_of, within))
+            assert entry.letter in used, (entry, to)
+
+
+def test_a_local_letter_means_one_thing_in_each_place():
+    legend = {entry.letter for entry in notation.LEGEND}
+    met = [(e.letter, place) for e in notation.LOCAL for place in e.places]
+    assert len(met) == len(set(met))
+    assert not legend & {entry.letter for entry in notation.LOCAL}
