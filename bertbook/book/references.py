@@ -140,6 +140,10 @@ Bahdanau, Cho and Bengio | 2015 | arXiv:1409.0473
     Neural Machine Translation by Jointly Learning to Align and Translate
 Belinkov | 2022 | Computational Linguistics 48
     Probing Classifiers: Promises, Shortcomings, and Advances
+Belrose et al. | 2023 | arXiv:2303.08112
+    Eliciting Latent Predictions from Transformers with the Tuned Lens
+Belrose et al. | 2023 | arXiv:2306.03819
+    LEACE: Perfect linear concept erasure in closed form
 Beltagy, Lo and Cohan | 2019 | arXiv:1903.10676
     SciBERT: A Pretrained Language Model for Scientific Text
 Brunner et al. | 2020 | arXiv:1908.04211
@@ -153,6 +157,8 @@ Deng, Dong, Socher, Li, Li and Fei-Fei | 2009 | CVPR
 Dong, Cordonnier and Loukas | 2021 | arXiv:2103.03404
     Attention is not all you need: pure attention loses rank doubly
     exponentially with depth
+Elazar, Ravfogel, Jacovi and Goldberg | 2021 | arXiv:2006.00995
+    Amnesic Probing: Behavioral Explanation with Amnesic Counterfactuals
 Ethayarajh | 2019 | arXiv:1909.00512
     How Contextual are Contextualized Word Representations?
 Fan, Lewis and Dauphin | 2018 | arXiv:1805.04833
@@ -175,6 +181,8 @@ Hinton, Vinyals and Dean | 2015 | arXiv:1503.02531
     Distilling the Knowledge in a Neural Network
 Hochreiter and Schmidhuber | 1997 | Neural Computation 9
     Long Short-Term Memory
+Holm | 1979 | Scandinavian Journal of Statistics 6
+    A Simple Sequentially Rejective Multiple Test Procedure
 Holtzman, Buys, Du, Forbes and Choi | 2020 | arXiv:1904.09751
     The Curious Case of Neural Text Degeneration
 Hu, Shen, Wallis, Allen-Zhu, Li, Wang, Wang and Chen | 2021 | arXiv:2106.09685
@@ -273,6 +281,9 @@ Trockman and Kolter | 2023 | arXiv:2305.09828
 Turc, Chang, Lee and Toutanova | 2019 | arXiv:1908.08962
     Well-Read Students Learn Better: On the Importance of Pre-training Compact
     Models
+Voita, Talbot, Moiseev, Sennrich and Titov | 2019 | arXiv:1905.09418
+    Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy
+    Lifting, the Rest Can Be Pruned
 Wettig, Gao, Zhong and Chen | 2023 | arXiv:2202.08005
     Should You Mask 15% in Masked Language Modeling?
 Wiegreffe and Pinter | 2019 | arXiv:1908.04626

@@ -1,7 +1,9 @@
 """The legend, and the symbols of the five texts."""
 
 import inspect
+import io
 import re
+import tokenize
 from dataclasses import fields
 
 import pytest
@@ -144,14 +146,27 @@ def test_a_shape_takes_its_letters():
 # A tuple of letters and numbers: not the arguments of a call, and no formula.
 SIZE = r"(?:[A-Z]|\d+|\.\.\.)"
 SHAPE = re.compile(rf"(?<![\w}}])\(({SIZE}(?:, {SIZE})*),?\)")
+
+
+def said(source):
+    """Returns the comments and strings of a program, where shapes stand."""
+    lines = io.StringIO(book.without_magics(source)).readline
+    kinds = tokenize.COMMENT, tokenize.STRING
+    return "\n".join(
+        token.string
+        for token in tokenize.generate_tokens(lines)
+        if token.type in kinds
+    )
+
+
 PLACES = {
     ".".join(path.relative_to(book.ROOT / "bertbook").with_suffix("").parts): (
-        path.read_text("utf-8")
+        said(path.read_text("utf-8"))
     )
     for path in sorted((book.ROOT / "bertbook").rglob("*.py"))
 } | {
     chapter.name[:2]: "\n".join(
-        cell.source
+        said(cell.source)
         for cell in book.code_cells(book.read_notebook(chapter.path))
     )
     for chapter in book.chapters()
