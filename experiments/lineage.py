@@ -89,12 +89,13 @@ def plan():
     for name in FAMILY:
         yield f"pretrain/{name}", functools.partial(pretrain_kept, name)
         yield f"probe/{name}", functools.partial(probe, name)
-    for kind in KINDS:
-        for distance in DISTANCES:
-            yield (
-                f"recall/{kind}/{distance}",
-                functools.partial(recall, kind, distance),
-            )
+    for seed in range(OPTIONS.seeds):
+        for kind in KINDS:
+            for distance in DISTANCES:
+                yield (
+                    f"recall/{kind}/{distance}/{seed}",
+                    functools.partial(recall, kind, distance, seed),
+                )
     for seed in range(OPTIONS.seeds):
         for stages in STAGES:
             yield (
@@ -284,13 +285,13 @@ def accuracy(classifier):
     return round(float((logits.argmax(axis=-1) == labels).mean()), 4)
 
 
-def recall(kind, distance):
+def recall(kind, distance, seed):
     """Teaches one small model to name the first letter of a row."""
-    keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(seed)
     model = make_small(kind, distance + 1)
     adam = AdamW(learning_rate=3e-3, weight_decay=0.0, global_clipnorm=1.0)
     model.compile(adam, classification_loss(), jit_compile=False)
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     weights = np.zeros((32, distance + 1), "float32")
     weights[:, -1] = 1
     for _ in range(RECALL_STEPS):

@@ -26,7 +26,6 @@ FORMER = frozenset(
         "52_variants",
         "60_decoder",
         "61_translation",
-        "62_lineage",
     }
 )
 
