@@ -4,6 +4,7 @@
 
 Each start is fine-tuned on data/samples/help_desk by the code of chapter 44,
 and asked about the 100 messages of its test; then it looks for wrong labels.
+Frozen, it only gives vectors, and logistic regression learns from them.
 Further parts count the tokens of public sets, in the folder that BERTBOOK_DATA
 names, and measure the time and the memory of a step.
 
@@ -23,6 +24,9 @@ from collections import Counter
 
 import keras
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import bertbook as bb
 from bertbook.batches.ragged import draw_batches
@@ -64,9 +68,15 @@ RECIPES = {
     SIX: {"epochs": 10, "learning_rate": 1e-4, "batch_size": 16},
 }
 COUNTED = "bag of words"
-LABELS = {SIX: "MiniLM"}  # what the chapter calls a start
+FROZEN = {"frozen mini-taught": "mini-taught", "frozen minilm": SIX}
+LABELS = {  # what the chapter calls a start
+    SIX: "MiniLM",
+    "frozen mini-taught": "mini-taught, frozen",
+    "frozen minilm": "MiniLM, frozen",
+}
 JUDGES = COUNTED, "mini-taught", SIX  # of the labels
 STRENGTHS = 1, 10, 100  # of a bag of words; dev chooses
+ON_VECTORS = 0.1, 1, 10, 100  # the same of a reader of vectors
 SEEDS = 5
 QUIET = FinetuningOptions(verbose=False)
 # The sets of the table of costs: rows of a batch, and the most tokens.
@@ -75,6 +85,11 @@ SETS = {
     "mrpc": (32, 128),
     "squad": (32, 384),
     "conll2003": (32, 128),
+    "cola": (32, 128),
+    "rte": (32, 128),
+    "stsb": (32, 128),
+    "qnli": (32, 128),
+    "wnut17": (32, 128),
 }
 SIZES = "mini", SIX, "base"
 TOKENS = 128  # of a row, where a step is measured
@@ -123,6 +138,8 @@ def learn(start, train, dev, seed):
             best = counters[int(np.argmax(scores))]
         assert best.classes_.tolist() == labels
         return best.predict_proba
+    if start in FROZEN:
+        return read_vectors(start, train, dev)
     keras.utils.set_random_seed(seed)
     dtype = BRAIN if start == SIX else "float32"
     model = make_model(Plan(start, "help_desk", dtype=dtype), train)
@@ -134,6 +151,24 @@ def learn(start, train, dev, seed):
         return np.array([[r["scores"][name] for name in labels] for r in rows])
 
     return shares
+
+
+def read_vectors(start, train, dev):
+    """Returns as `learn`: logistic regression on vectors of a frozen model."""
+    source = FROZEN[start]
+    folder = folder_of(SIX) if source == SIX else source
+    encoder = bb.BertEncoder.from_pretrained(folder)
+    vectors = encoder.embed_texts(train["text"], "mean")
+    readers = [
+        make_pipeline(
+            StandardScaler(), LogisticRegression(C=strength, max_iter=2_000)
+        ).fit(vectors, train["label"])
+        for strength in ON_VECTORS
+    ]
+    others = encoder.embed_texts(dev["text"], "mean")
+    scores = [reader.score(others, dev["label"]) for reader in readers]
+    best = readers[int(np.argmax(scores))]
+    return lambda texts: best.predict_proba(encoder.embed_texts(texts, "mean"))
 
 
 def sort_messages(start, seed):
@@ -270,7 +305,7 @@ def summarize():
         for path in sorted(KEPT.glob("*.json"))
     }
     runs, hunts = {}, {}
-    for start in (COUNTED, *RECIPES):
+    for start in (COUNTED, *RECIPES, *FROZEN):
         stem = start.replace(" ", "_")
         some = [found.get(f"test_{stem}_{seed}") for seed in range(SEEDS)]
         runs[start] = [run for run in some if run]
@@ -298,7 +333,7 @@ def summarize():
 PARTS = {
     f"test {start} {seed}": functools.partial(sort_messages, start, seed)
     for seed in range(SEEDS)
-    for start in (COUNTED, *RECIPES)
+    for start in (COUNTED, *RECIPES, *FROZEN)
 }
 PARTS |= {
     f"slips {start} {seed}": functools.partial(look_for_slips, start, seed)

@@ -29,7 +29,7 @@ def test_the_functions_are_those_of_the_chapter():
     empty = row | {"ticket": "3", "message": " "}
     data, left_out = mend([row, again, empty], "message", "department")
     assert data == {"id": ["1"], "text": ["Two words"], "label": ["A"]}
-    assert left_out == [("2", "seen before"), ("3", "an empty cell")]
+    assert left_out == [("2", "A, seen before as A"), ("3", "an empty cell")]
 
 
 def test_counted_words_judge_each_row_in_the_half_that_did_not_see_it():

@@ -161,6 +161,20 @@ def test_every_task_is_learned(name):
     assert found[metric] > 0.99
 
 
+def test_float16_scales_the_loss_and_learns():
+    kind, options, data, metric = TASKS["one label"]
+    model, data = make(kind, dtype="mixed_float16", **options), data()
+    history = finetune(
+        model, data, epochs=60, learning_rate=1e-2, batch_size=8, options=QUIET
+    )
+    losses = history["loss"]
+    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    assert np.isfinite(losses).all()
+    assert losses[-1] < 0.05 < 0.1 < losses[0]
+    assert evaluate(model, data)[metric] > 0.99
+    assert {weight.dtype for weight in model.trainable_weights} == {"float32"}
+
+
 # A run and what it leaves.
 
 
