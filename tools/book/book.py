@@ -24,8 +24,6 @@ KERNEL = {
 FORMER = frozenset(
     {
         "52_variants",
-        "60_decoder",
-        "61_translation",
         "62_lineage",
     }
 )
