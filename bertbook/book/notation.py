@@ -56,7 +56,7 @@ LOCAL = (
     LocalLetter(
         "R",
         "rows of a data set, or of what is computed at once",
-        ("batches", "finetuning", "tasks", "translation", "41", "60"),
+        ("batches", "finetuning", "tasks", "translation", "41"),
     ),
     LocalLetter("R", "rows of a picture; its columns are C", ("figures",)),
     LocalLetter("W", "windows of a text", ("tasks.spans", "tasks.word_tasks")),

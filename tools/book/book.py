@@ -21,13 +21,7 @@ KERNEL = {
     "name": "python3",
 }
 # Chapters in the form of version 0.1.0, to which newer rules do not apply yet.
-FORMER = frozenset(
-    {
-        "52_variants",
-        "60_decoder",
-        "61_translation",
-    }
-)
+FORMER = frozenset({"52_variants"})
 
 
 @dataclass(frozen=True)
