@@ -195,6 +195,8 @@ Jawahar, Sagot and Seddah | 2019 | ACL
     What Does BERT Learn about the Structure of Language?
 Jia and Liang | 2017 | arXiv:1707.07328
     Adversarial Examples for Evaluating Reading Comprehension Systems
+Jiao et al. | 2020 | arXiv:1909.10351
+    TinyBERT: Distilling BERT for Natural Language Understanding
 Joshi et al. | 2020 | arXiv:1907.10529
     SpanBERT: Improving Pre-training by Representing and Predicting Spans
 Kingma and Ba | 2015 | arXiv:1412.6980
@@ -249,6 +251,9 @@ Reimers and Gurevych | 2019 | arXiv:1908.10084
     Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks
 Sanford, Hsu and Telgarsky | 2024 | arXiv:2402.09268
     Transformers, parallel computation, and logarithmic depth
+Sanh, Debut, Chaumond and Wolf | 2019 | arXiv:1910.01108
+    DistilBERT, a distilled version of BERT: smaller, faster, cheaper and
+    lighter
 Schuster and Nakajima | 2012 | ICASSP
     Japanese and Korean Voice Search
 Sennrich, Haddow and Birch | 2016 | arXiv:1508.07909
@@ -284,6 +289,9 @@ Turc, Chang, Lee and Toutanova | 2019 | arXiv:1908.08962
 Voita, Talbot, Moiseev, Sennrich and Titov | 2019 | arXiv:1905.09418
     Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy
     Lifting, the Rest Can Be Pruned
+Wang et al. | 2020 | arXiv:2002.10957
+    MiniLM: Deep Self-Attention Distillation for Task-Agnostic Compression of
+    Pre-Trained Transformers
 Wettig, Gao, Zhong and Chen | 2023 | arXiv:2202.08005
     Should You Mask 15% in Masked Language Modeling?
 Wiegreffe and Pinter | 2019 | arXiv:1908.04626
