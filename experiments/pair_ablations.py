@@ -101,7 +101,9 @@ class Exam:
             "entailment"
         ]
 
-    def ask(self, order=(0, 1), change=lambda batch: batch, cut=None):
+    def ask(
+        self, order=(0, 1), change=lambda batch: batch, cut=None, heads=None
+    ):
         """Returns the probability of yes for each row.
 
         Args:
@@ -109,6 +111,7 @@ class Exam:
             change: What is done to a batch.
             cut: In which layers both texts are kept apart, all but [CLS];
                 None for the model's own call.
+            heads: In which heads of these layers; None for all.
         """
         columns = [self.texts[i] for i in order]
         lengths = [sum(map(len, row)) for row in zip(*columns, strict=True)]
@@ -118,16 +121,24 @@ class Exam:
             some = places[start : start + ROWS]
             texts = [[column[i] for i in some] for column in columns]
             batch = change(self.model.tokenizer(*texts, max_length=128))
-            logits = self.model(batch) if cut is None else self.walk(batch, cut)
+            logits = (
+                self.model(batch)
+                if cut is None
+                else self.walk(batch, cut, heads)
+            )
             p[some] = ops.convert_to_numpy(ops.softmax(logits))[:, self.yes]
         return p
 
-    def walk(self, batch, layers):
-        """Returns logits, with both texts apart in some layers."""
+    def walk(self, batch, layers, heads=None):
+        """Returns logits, with both texts apart in some layers and heads."""
         encoder = self.model.encoder
         whole = batch["attention_mask"][:, None, None, :] != 0
         apart = keep_apart(batch)["attention_mask"][:, None] != 0
         apart[..., 0] = True  # all may look at [CLS]
+        if heads is not None:
+            every = np.arange(self.model.config.num_attention_heads)
+            there = np.isin(every, heads)[:, None, None]  # (N, 1, 1)
+            apart = np.where(there, apart, whole)  # (B, N, S, S)
         hidden = encoder.embeddings(batch["input_ids"], batch["token_type_ids"])
         for layer, block in enumerate(encoder.blocks):
             mask = apart if layer in layers else whole
@@ -177,6 +188,10 @@ DAMAGES = {
         for layer in range(4)
     },
     "apart in layers 0 and 2": lambda exam: exam.ask(cut=(0, 2)),
+    "apart in head 0 of layer 0": lambda exam: exam.ask(cut=(0,), heads=(0,)),
+    "apart in heads 1 to 3 of layer 0": lambda exam: exam.ask(
+        cut=(0,), heads=(1, 2, 3)
+    ),
     **{
         f"without head {head} of layer {layer}": (
             lambda exam, layer=layer, head=head: exam.without(layer, head)
