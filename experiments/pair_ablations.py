@@ -147,16 +147,51 @@ class Exam:
 
     def without(self, layer, head):
         """Returns the probability of yes with one head silenced."""
-        config = self.model.config
-        width = config.hidden_size // config.num_attention_heads
         attention = self.model.encoder.blocks[layer].attention
         kernel = attention.output_projection.kernel
         kept = ops.convert_to_numpy(kernel).copy()
-        zeroed = kept.copy()
-        zeroed[width * head : width * (head + 1)] = 0
-        kernel.assign(zeroed)
+        kernel.assign(self.zeroed(kept, head))
         p = self.ask()
         kernel.assign(kept)
+        return p
+
+    def zeroed(self, kernel, head):
+        """Returns a kernel of the output with the rows of one head at 0."""
+        config = self.model.config
+        width = config.hidden_size // config.num_attention_heads
+        zeroed = kernel.copy()
+        zeroed[width * head : width * (head + 1)] = 0
+        return zeroed
+
+    def at_its_mean(self, head):
+        """Returns the probability of yes with a head of layer 0 held still.
+
+        What it adds to every token is its mean over the first 640 rows.
+        """
+        encoder = self.model.encoder
+        attention = encoder.blocks[0].attention
+        kernel = attention.output_projection.kernel
+        bias = attention.output_projection.bias
+        kept = [ops.convert_to_numpy(w).copy() for w in (kernel, bias)]
+        zeroed, added = self.zeroed(kept[0], head), []
+        for start in range(0, 10 * ROWS, ROWS):
+            some = [text[start : start + ROWS] for text in self.texts]
+            batch = self.model.tokenizer(*some, max_length=128)
+            real = batch["attention_mask"] != 0
+            hidden = encoder.embeddings(
+                batch["input_ids"], batch["token_type_ids"]
+            )
+            outputs = []
+            for weights in (kept[0], zeroed):
+                kernel.assign(weights)
+                found = attention(hidden, real[:, None, None, :])
+                outputs.append(ops.convert_to_numpy(found)[real])
+            added.append(outputs[0] - outputs[1])
+        kernel.assign(zeroed)
+        bias.assign(kept[1] + np.concatenate(added).mean(axis=0))
+        p = self.ask()
+        kernel.assign(kept[0])
+        bias.assign(kept[1])
         return p
 
 
@@ -192,6 +227,7 @@ DAMAGES = {
     "apart in heads 1 to 3 of layer 0": lambda exam: exam.ask(
         cut=(0,), heads=(1, 2, 3)
     ),
+    "head 0 of layer 0 at its mean": lambda exam: exam.at_its_mean(0),
     **{
         f"without head {head} of layer {layer}": (
             lambda exam, layer=layer, head=head: exam.without(layer, head)
