@@ -101,7 +101,9 @@ class Exam:
             "entailment"
         ]
 
-    def ask(self, order=(0, 1), change=lambda batch: batch, cut=None):
+    def ask(
+        self, order=(0, 1), change=lambda batch: batch, cut=None, heads=None
+    ):
         """Returns the probability of yes for each row.
 
         Args:
@@ -109,6 +111,7 @@ class Exam:
             change: What is done to a batch.
             cut: In which layers both texts are kept apart, all but [CLS];
                 None for the model's own call.
+            heads: In which heads of these layers; None for all.
         """
         columns = [self.texts[i] for i in order]
         lengths = [sum(map(len, row)) for row in zip(*columns, strict=True)]
@@ -118,16 +121,24 @@ class Exam:
             some = places[start : start + ROWS]
             texts = [[column[i] for i in some] for column in columns]
             batch = change(self.model.tokenizer(*texts, max_length=128))
-            logits = self.model(batch) if cut is None else self.walk(batch, cut)
+            logits = (
+                self.model(batch)
+                if cut is None
+                else self.walk(batch, cut, heads)
+            )
             p[some] = ops.convert_to_numpy(ops.softmax(logits))[:, self.yes]
         return p
 
-    def walk(self, batch, layers):
-        """Returns logits, with both texts apart in some layers."""
+    def walk(self, batch, layers, heads=None):
+        """Returns logits, with both texts apart in some layers and heads."""
         encoder = self.model.encoder
         whole = batch["attention_mask"][:, None, None, :] != 0
         apart = keep_apart(batch)["attention_mask"][:, None] != 0
         apart[..., 0] = True  # all may look at [CLS]
+        if heads is not None:
+            every = np.arange(self.model.config.num_attention_heads)
+            there = np.isin(every, heads)[:, None, None]  # (N, 1, 1)
+            apart = np.where(there, apart, whole)  # (B, N, S, S)
         hidden = encoder.embeddings(batch["input_ids"], batch["token_type_ids"])
         for layer, block in enumerate(encoder.blocks):
             mask = apart if layer in layers else whole
@@ -136,16 +147,51 @@ class Exam:
 
     def without(self, layer, head):
         """Returns the probability of yes with one head silenced."""
-        config = self.model.config
-        width = config.hidden_size // config.num_attention_heads
         attention = self.model.encoder.blocks[layer].attention
         kernel = attention.output_projection.kernel
         kept = ops.convert_to_numpy(kernel).copy()
-        zeroed = kept.copy()
-        zeroed[width * head : width * (head + 1)] = 0
-        kernel.assign(zeroed)
+        kernel.assign(self.zeroed(kept, head))
         p = self.ask()
         kernel.assign(kept)
+        return p
+
+    def zeroed(self, kernel, head):
+        """Returns a kernel of the output with the rows of one head at 0."""
+        config = self.model.config
+        width = config.hidden_size // config.num_attention_heads
+        zeroed = kernel.copy()
+        zeroed[width * head : width * (head + 1)] = 0
+        return zeroed
+
+    def at_its_mean(self, head):
+        """Returns the probability of yes with a head of layer 0 held still.
+
+        What it adds to every token is its mean over the first 640 rows.
+        """
+        encoder = self.model.encoder
+        attention = encoder.blocks[0].attention
+        kernel = attention.output_projection.kernel
+        bias = attention.output_projection.bias
+        kept = [ops.convert_to_numpy(w).copy() for w in (kernel, bias)]
+        zeroed, added = self.zeroed(kept[0], head), []
+        for start in range(0, 10 * ROWS, ROWS):
+            some = [text[start : start + ROWS] for text in self.texts]
+            batch = self.model.tokenizer(*some, max_length=128)
+            real = batch["attention_mask"] != 0
+            hidden = encoder.embeddings(
+                batch["input_ids"], batch["token_type_ids"]
+            )
+            outputs = []
+            for weights in (kept[0], zeroed):
+                kernel.assign(weights)
+                found = attention(hidden, real[:, None, None, :])
+                outputs.append(ops.convert_to_numpy(found)[real])
+            added.append(outputs[0] - outputs[1])
+        kernel.assign(zeroed)
+        bias.assign(kept[1] + np.concatenate(added).mean(axis=0))
+        p = self.ask()
+        kernel.assign(kept[0])
+        bias.assign(kept[1])
         return p
 
 
@@ -177,6 +223,11 @@ DAMAGES = {
         for layer in range(4)
     },
     "apart in layers 0 and 2": lambda exam: exam.ask(cut=(0, 2)),
+    "apart in head 0 of layer 0": lambda exam: exam.ask(cut=(0,), heads=(0,)),
+    "apart in heads 1 to 3 of layer 0": lambda exam: exam.ask(
+        cut=(0,), heads=(1, 2, 3)
+    ),
+    "head 0 of layer 0 at its mean": lambda exam: exam.at_its_mean(0),
     **{
         f"without head {head} of layer {layer}": (
             lambda exam, layer=layer, head=head: exam.without(layer, head)
