@@ -19,11 +19,12 @@ from sklearn.linear_model import LogisticRegression
 import bertbook as bb
 from bertbook.locations import shelf
 from bertbook.text.sentences import split_sentences
+from experiments.floors import written_in
 from experiments.larger_model import MODEL
 from experiments.results import ROOT
 
 KEPT = ROOT / "data" / "runs" / "frozen_teacher.json"
-DRAWS, ROWS = 20, 100
+CHAPTER = "53_learning_from_a_larger_model"
 EVERY = 12  # sentences of the shelf
 
 
@@ -33,30 +34,19 @@ def main():
     train, dev = (
         bb.load_dataset("opinions", part) for part in ("train", "dev")
     )
+    # The chapter's own probe, with the names that it finds there.
+    known = {"np": np, "LogisticRegression": LogisticRegression}
+    known |= {"train": train, "dev": dev}
+    probe = written_in(CHAPTER, "probe", **known)["probe"]
     kept = {
         "model": MODEL,
         "texts": list(dev["text"]),
-        "right": probe(encoder, train, dev).round(2).tolist(),
+        "right": probe(encoder).round(2).tolist(),
         "mean_share": mean_shares(encoder).round(3).tolist(),
     }
     text = json.dumps(kept, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     KEPT.write_text(text, encoding="utf-8")
     print(np.mean(kept["right"]), kept["mean_share"])
-
-
-def probe(encoder, train, dev):
-    """Returns how often the probes are right on each row of dev, `(200,)`."""
-    both = [encoder.embed_texts(data["text"], "mean") for data in (train, dev)]
-    middle, scale = both[0].mean(axis=0), both[0].std(axis=0) + 1e-6
-    known, asked = ((vectors - middle) / scale for vectors in both)
-    labels = np.array(train["label"])
-    right = []
-    for draw in range(DRAWS):
-        rows = np.random.default_rng(draw).permutation(len(known))[:ROWS]
-        reader = LogisticRegression(C=0.01, max_iter=1_000)
-        reader.fit(known[rows], labels[rows])
-        right.append(reader.predict(asked) == np.array(dev["label"]))
-    return np.mean(right, axis=0)
 
 
 def mean_shares(encoder):

@@ -52,7 +52,7 @@ LESSONS = {
     "opinions": Plan(SIX, "sst2", 2, 1e-4, 32, 128, dtype=BRAIN),
     "tags": Plan(SIX, "conll2003", 3, 1e-4, 16, 128, dtype=BRAIN),
     "questions": Plan(SIX, "squad", 2, 1e-4, 16, 256, 25_000, dtype=BRAIN),
-    "pairs": Plan(SIX, "qnli", 1, 1e-4, 32, 128, 50_000, dtype=BRAIN),
+    "pairs": Plan(SIX, "qnli", 1, 1e-4, 32, 128, dtype=BRAIN),
 }
 SAID = "dataset", "epochs", "learning_rate", "batch_size", "max_length", "dtype"
 

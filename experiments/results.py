@@ -28,6 +28,7 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "experiments" / "results" / "finetuning"
 UNFINISHED = ROOT / "local" / "results"  # checkpoints, to go on from
 PAGE = ROOT / "docs" / "results.md"
+# Copied from what the cells printed.
 FULL = ROOT / "experiments" / "results" / "full_cells.json"
 FOR_CHAPTERS = ROOT / "data" / "runs" / "small_sets.json"
 
@@ -581,7 +582,8 @@ def list_full_cells():
     lines = [
         "The cells that chapters skip without BERTBOOK_FULL=1, run with the",
         "folder of `minilm` in BERTBOOK_SOURCE. The minutes are of a whole",
-        "cell, at its last set.",
+        "cell, at its last set. On the H200 `minilm` began, here and above,",
+        "from its weights rounded to float16.",
         "",
         "| chapter | data | metrics on dev | minutes | machine |",
         "|---|---|---|---|---|",

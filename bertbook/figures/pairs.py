@@ -170,7 +170,7 @@ def packed_rows(lengths, places, max_length, alt=None):
     packed = [(place.row, place.start) for place in places]
     shares = []
     for axes, spots, count, name in (
-        (upper, alone, len(lengths), "one example a row"),
+        (upper, alone, len(lengths), "one example per row"),
         (lower, packed, rows, "packed"),
     ):
         axes.barh(
