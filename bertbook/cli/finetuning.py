@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from bertbook.cli import own_data
-from bertbook.cli.parsing import DTYPE, add_command, count
+from bertbook.cli.parsing import DTYPE, add_command, add_processes, count
+from bertbook.devices.processes import is_writer
 from bertbook.files import read_json
 from bertbook.locations import find_folder
 from bertbook.tasks.labels import names_of, names_of_tags
@@ -38,6 +39,7 @@ def add_commands(commands) -> None:
     _add_run(parser.add_argument)
     own_data.add_columns(parser)
     _add_recipe(parser.add_argument)
+    add_processes(parser)
     parser = add_command(
         commands,
         "evaluate",
@@ -184,7 +186,8 @@ def finetune(options) -> None:
         ),
         **more,
     )
-    print(f"written: {options.out}")
+    if is_writer():
+        print(f"written: {options.out}")
 
 
 def model_for(data, name_or_dir, task=None, **options):

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from bertbook import runtime
 from bertbook.cli import convert, finetuning, info, predict, translation
-from bertbook.cli.parsing import DTYPE, Help, add_command
+from bertbook.cli.parsing import (
+    AUTO,
+    DTYPE,
+    Help,
+    add_command,
+    add_processes,
+)
+from bertbook.devices import processes
 from bertbook.files import check_folder
 from bertbook.pretraining import examples, masking
 
@@ -42,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if hasattr(options, "out"):  # before hours of work for it
             check_folder(options.out, "--out")
+        _join_others(options)
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # as by `| head`: nobody reads any more
@@ -61,6 +69,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             FAILED,
         )
     return 0
+
+
+def _join_others(options) -> None:
+    """Joins the other processes of a command that several run together."""
+    if not hasattr(options, "processes"):
+        return
+    given = options.processes, options.coordinator, options.process_id
+    if any(value is not None for value in given) or processes.COUNT in (
+        os.environ
+    ):
+        number = None if options.processes == AUTO else options.processes
+        processes.join_processes(
+            options.coordinator, number, options.process_id
+        )
 
 
 def _prepare_streams() -> bool:
@@ -107,7 +129,7 @@ def _end_with(text, status: int) -> int:
         _discard_output()
     line = " ".join(str(text).split())
     print(f"bertbook: {line}", file=sys.stderr)
-    return status
+    return processes.end_failed(status)
 
 
 def _discard_output() -> None:
@@ -160,6 +182,7 @@ def _add_pretrain(commands) -> None:
     _add_model(parser)
     _add_recipe(parser.add_argument)
     _add_examples(parser.add_argument)
+    add_processes(parser)
 
 
 def _add_model(parser) -> None:
@@ -208,6 +231,12 @@ def _add_recipe(add) -> None:
     add("--dtype", default="float32", help=DTYPE)
     add("--workers", type=int, default=0, help="processes that make examples")
     add("--data-parallel", action="store_true", help="use every device (JAX)")
+    add(
+        "--model-parallel",
+        type=int,
+        default=1,
+        help="devices that share one copy of the model (JAX)",
+    )
     add("--tensorboard", action="store_true", help="write its logs too")
 
 
@@ -266,6 +295,7 @@ def _pretrain_model(options) -> None:
         held_out=options.held_out,
         workers=options.workers,
         data_parallel=options.data_parallel,
+        model_parallel=options.model_parallel,
         reporting=Reporting(
             log_steps=options.log_steps,
             evaluation_steps=options.evaluation_steps,
@@ -273,7 +303,8 @@ def _pretrain_model(options) -> None:
             tensorboard=options.tensorboard,
         ),
     )
-    print(f"written: {options.out}")
+    if processes.is_writer():
+        print(f"written: {options.out}")
 
 
 def _vocabulary_of(options) -> str | int:

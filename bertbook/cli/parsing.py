@@ -11,6 +11,7 @@ DTYPE = (
     "number type to compute in: float32, mixed_bfloat16, mixed_float16, or "
     "auto, which takes what is fast here"
 )
+AUTO = "auto"
 
 
 class Help(argparse.HelpFormatter):
@@ -42,6 +43,40 @@ def add_command(commands: Any, name: str, text: str, run: Any) -> Any:
     )
     parser.set_defaults(run=run, command=name)
     return parser
+
+
+def add_processes(parser: Any) -> None:
+    """Adds the options of a command that several processes may run together."""
+    group = parser.add_argument_group(
+        "several processes",
+        "Run the same command in each of them, on one machine or on several "
+        "that see the same --out (JAX). The environment variables "
+        "KERAS_DISTRIBUTION_NUM_PROCESSES, _PROCESS_ID and _JOB_ADDRESSES do "
+        "the same as the options.",
+    )
+    group.add_argument(
+        "--processes",
+        type=processes,
+        metavar="N",
+        help="how many train together; auto takes what a cluster tells, such "
+        "as Slurm; without it this process trains alone",
+    )
+    group.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="address of process 0, which a cluster may tell",
+    )
+    group.add_argument(
+        "--process-id",
+        type=int,
+        metavar="I",
+        help="number of this process, from 0 on, which a cluster may tell",
+    )
+
+
+def processes(word: str) -> int | str:
+    """Reads how many processes there are; auto stays a word."""
+    return word if word == AUTO else count(word)
 
 
 def count(word: str) -> int:

@@ -4,7 +4,6 @@ Differences: the rows of every epoch are drawn again; what else differs is
 said in `examples`, `masking` and `optimizers`.
 """
 
-import contextlib
 import dataclasses
 import itertools
 from pathlib import Path
@@ -12,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from bertbook.batches.feeding import Feed
-from bertbook.checks import check_switch, is_integer
+from bertbook.checks import is_integer
 from bertbook.config import SIZES, BertConfig
+from bertbook.devices.processes import is_writer, together, writer_first
+from bertbook.devices.sharing import WHOLE, shared_devices
 from bertbook.files import read_json
 from bertbook.locations import find_folder
 from bertbook.model.bert import BertForPreTraining
@@ -170,11 +171,16 @@ def pretrain(
     data_parallel=False,
     reporting=None,
     evaluate=None,
+    model_parallel=1,
 ):
     """Pre-trains a BERT and saves it in a folder; resumes where it stopped.
 
     The same call again resumes, and once finished changes nothing. It may be
     killed at any moment: the result is the same, byte for byte.
+
+    After `join_processes` each process computes its rows of every batch, and
+    process 0 writes the folder, which all of them must see. The losses are
+    those of one process, so that any number of them may resume.
 
     Args:
         corpus: Text files, documents separated by an empty line; or a
@@ -191,10 +197,14 @@ def pretrain(
         examples: An `ExampleSettings`; None means the paper's.
         held_out: Share of the documents that are only evaluated on.
         workers: Processes that make examples in advance.
-        data_parallel: Whether all devices share each batch; JAX only.
+        data_parallel: Whether all devices share each batch; JAX only. A
+            distribution of Keras that is set already stays.
         reporting: A `Reporting`.
         evaluate: A function of the model that returns a dict of numbers for
-            the log, in place of the scores on held-out documents.
+            the log, in place of the scores on held-out documents. Every
+            process calls it.
+        model_parallel: Devices that share one copy of the model, for one that
+            is too large for a device; JAX only.
 
     Returns:
         The trained `BertForPreTraining`.
@@ -208,13 +218,21 @@ def pretrain(
     """
     examples = ExampleSettings() if examples is None else examples
     reporting = Reporting() if reporting is None else reporting
-    _check_settings(recipe, examples, reporting, data_parallel, evaluate)
+    _check_settings(recipe, examples, reporting, evaluate)
     workers = checked_count(workers, "workers", least=0)
+    if not is_writer():
+        reporting = dataclasses.replace(
+            reporting, verbose=False, tensorboard=False
+        )
     folder = RunFolder(out, reporting.verbose)
     if not isinstance(corpus, Corpus):
         corpus = check_files(corpus)
     content = corpus_content(corpus, held_out)
-    with folder.hold(), _shared_devices(data_parallel) as devices:
+    with (
+        together(),
+        folder.hold(),
+        shared_devices(data_parallel, model_parallel) as share,
+    ):
         vocab_size = tokenizer if is_integer(tokenizer) else None
         tokenizer = _choose_tokenizer(tokenizer, corpus, folder)
         config = choose_config(model, tokenizer, examples)
@@ -229,28 +247,30 @@ def pretrain(
         folder.check(record, ADDED)
         if folder.is_finished():
             return BertForPreTraining.from_pretrained(folder.path)
-        shards = _prepare_shards(corpus, tokenizer, folder, held_out, recipe)
+        shards = writer_first(
+            lambda: _prepare_shards(corpus, tokenizer, folder, held_out, recipe)
+        )
         pieces = Pieces.of(tokenizer)
         stream = ExampleStream(shards, pieces, examples, recipe.seed, workers)
         compile_for_pretraining(trained, recipe)
         folder.begin(record, ADDED)  # now that nothing is left to be refused
-        if vocab_size is not None:
+        if vocab_size is not None and is_writer():
             tokenizer.save_pretrained(folder.path / TOKENIZER)
         evaluate = evaluate or evaluator(stream, shards)
-        run_steps(trained, stream, folder, recipe, reporting, evaluate, devices)
+        run_steps(trained, stream, folder, recipe, reporting, evaluate, share)
         trained.tokenizer = tokenizer
-        folder.draw_log()
-        cards.write_card(folder.path, record, shards.record)
-        trained.save_pretrained(folder.path)
+        if is_writer():
+            folder.draw_log()
+            cards.write_card(folder.path, record, shards.record)
+            trained.save_pretrained(folder.path)
     return trained
 
 
-def _check_settings(recipe, examples, reporting, data_parallel, evaluate):
+def _check_settings(recipe, examples, reporting, evaluate):
     """Refuses settings of a run that are of another kind."""
     check_kind(recipe, "recipe", PretrainingRecipe)
     check_kind(examples, "examples", ExampleSettings)
     check_kind(reporting, "reporting", Reporting)
-    check_switch(data_parallel, "data_parallel")
     if evaluate is not None and not callable(evaluate):
         raise ValueError(
             "`evaluate` must be a function of the model. Received: "
@@ -426,30 +446,7 @@ def _build_losses(model):
     model.reset_metrics()
 
 
-@contextlib.contextmanager
-def _shared_devices(data_parallel):
-    """Lets Keras split every batch over all devices, and yields their number.
-
-    Raises:
-        ValueError: The backend is TensorFlow, where Keras cannot.
-    """
-    if not data_parallel:
-        yield 1
-        return
-    if keras.backend.backend() != "jax":
-        raise ValueError(
-            "`data_parallel` needs the JAX backend. Received: "
-            f"{keras.backend.backend()}."
-        )
-    before = keras.distribution.distribution()
-    keras.distribution.set_distribution(keras.distribution.DataParallel())
-    try:
-        yield len(keras.distribution.list_devices())
-    finally:
-        keras.distribution.set_distribution(before)
-
-
-def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
+def run_steps(model, stream, folder, recipe, reporting, evaluate, share=WHOLE):
     """Trains a compiled model from its last checkpoint to the last step.
 
     Args:
@@ -459,7 +456,7 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
         recipe: A `PretrainingRecipe`.
         reporting: A `Reporting`.
         evaluate: A function of the model that returns numbers for the log.
-        devices: How many share a batch.
+        share: How the rows of a batch are split over devices.
     """
     done, place = folder.resume(model, _is_position) or (0, Position())
     if done == recipe.steps:
@@ -470,7 +467,7 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
         done,
         Position(*place),
         recipe.accumulation,
-        devices,
+        share,
     )
 
     def check(row):

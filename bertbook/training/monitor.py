@@ -17,13 +17,16 @@ class Log:
     Args:
         path: The file; rows from a step on that will be done again are cut.
         done: Number of steps done.
+        is_kept: Whether the file is written; where several processes train
+            together, one of them does.
 
     Raises:
         ValueError: The file is damaged, or is no log of a run.
     """
 
-    def __init__(self, path, done=0):
+    def __init__(self, path, done=0, is_kept=True):
         self.path = Path(path)
+        self.is_kept = is_kept
         self.rows = []
         if self.path.is_file():
             rows = _read_log(self.path)
@@ -37,6 +40,8 @@ class Log:
 
     def _write(self):
         """Writes all rows; columns are those of any of them."""
+        if not self.is_kept:
+            return
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
         with (
             write_whole(self.path) as part,
