@@ -16,7 +16,7 @@ from bertbook.cli.parsing import (
     add_command,
     add_processes,
 )
-from bertbook.devices import processes
+from bertbook.devices import joining, processes
 from bertbook.files import check_folder
 from bertbook.pretraining import examples, masking
 
@@ -76,13 +76,11 @@ def _join_others(options) -> None:
     if not hasattr(options, "processes"):
         return
     given = options.processes, options.coordinator, options.process_id
-    if any(value is not None for value in given) or processes.COUNT in (
+    if any(value is not None for value in given) or joining.COUNT in (
         os.environ
     ):
         number = None if options.processes == AUTO else options.processes
-        processes.join_processes(
-            options.coordinator, number, options.process_id
-        )
+        joining.join_processes(options.coordinator, number, options.process_id)
 
 
 def _prepare_streams() -> bool:

@@ -125,6 +125,46 @@ class Pretrained:
             return contextlib.nullcontext()
         return self.distribute_strategy.scope()
 
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Learns the shapes of a batch of `tf.distribute`, from one replica.
+
+        Keras on TensorFlow takes the mean over all replicas for it, which
+        `MultiWorkerMirroredStrategy` cannot do with a dict.
+        """
+        if keras.backend.backend() == "tensorflow" and iterator is not None:
+            strategy = self.distribute_strategy
+            for _, _, batches in iterator:
+                data_batch = keras.tree.map_structure(
+                    lambda value: strategy.experimental_local_results(value)[0],
+                    next(batches),
+                )
+                break
+            iterator = None
+        super()._maybe_symbolic_build(iterator, data_batch)
+
+    def train_step(self, *arguments):
+        """Takes a step, as Keras does."""
+        return self._for_workers(super().train_step(*arguments))
+
+    def test_step(self, *arguments):
+        """Measures a batch, as Keras does."""
+        return self._for_workers(super().test_step(*arguments))
+
+    def _for_workers(self, logs):
+        """Makes logs vectors of one number, of which workers take the mean.
+
+        Keras takes the mean over axis 0 under `MultiWorkerMirroredStrategy`,
+        which a scalar does not have.
+        """
+        if keras.backend.backend() != "tensorflow":
+            return logs
+        import tensorflow as tf
+
+        workers = tf.distribute.MultiWorkerMirroredStrategy
+        if not isinstance(self.distribute_strategy, workers):
+            return logs
+        return keras.tree.map_structure(lambda x: tf.reshape(x, [1]), logs)
+
     def evaluate(self, x=None, *args, **kwargs):
         """Checks `x` as `fit` does, then evaluates as Keras does."""
         return super().evaluate(self._checked_whole(x), *args, **kwargs)

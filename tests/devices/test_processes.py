@@ -112,6 +112,18 @@ def test_a_killed_process_ends_the_other_and_the_run_goes_on(runs, folder):
     assert weights(out) == weights(whole)
 
 
+@pytest.mark.parametrize("model_parallel", [1, 2])
+def test_four_devices_have_the_losses_of_one(
+    runs, folder, model_parallel, monkeypatch
+):
+    task, alone, _ = runs
+    out = folder / f"{task}_on_4_{model_parallel}"
+    monkeypatch.setenv("JAX_NUM_CPU_DEVICES", "4")
+    monkeypatch.setenv("MODEL_PARALLEL", str(model_parallel))
+    train(out, task)
+    assert_same_losses(out, alone)
+
+
 def test_other_settings_in_one_process_are_refused(folder):
     group = start(folder / "refused", "pretrain", 2, steps_1=STEPS + 1)
     errors = [process.communicate(timeout=120)[1] for process in group]

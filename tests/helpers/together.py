@@ -3,6 +3,7 @@
 python training.py OUT pretrain|finetune STEPS [INDEX COUNT PORT]
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from bertbook.pretraining.examples import ExampleSettings
 
 WORDS = ["the", "a", "red", "old", "cat", "dog", "bird", "sees", "eats", "fish"]
 LENGTH = 24
+DEVICES = int(os.environ.get("JAX_NUM_CPU_DEVICES", 1))
+MODEL_PARALLEL = int(os.environ.get("MODEL_PARALLEL", 1))
 
 
 def sentences(count):
@@ -46,6 +49,8 @@ def run_pretraining(out, steps):
         model=config(bb.Tokenizer.from_pretrained("mini")),
         examples=ExampleSettings(max_length=LENGTH),
         held_out=0.2,
+        data_parallel=DEVICES > 1,
+        model_parallel=MODEL_PARALLEL,
         reporting=Reporting(
             log_steps=1,
             evaluation_steps=25,
@@ -57,6 +62,12 @@ def run_pretraining(out, steps):
 
 def run_finetuning(out, steps):
     """Teaches it whether a sentence names a cat; 7 rows a step."""
+    if DEVICES > 1:
+        from bertbook.devices.sharing import make_distribution
+
+        bb.runtime.keras.distribution.set_distribution(
+            make_distribution(MODEL_PARALLEL)
+        )
     texts = sentences(7 * 10 + 20)
     labels = [int("cat" in text) for text in texts]
     tokenizer = bb.Tokenizer.from_pretrained("mini")
