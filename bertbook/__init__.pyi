@@ -678,6 +678,7 @@ def pretrain(
     reporting: PretrainingReporting | None = None,
     evaluate: Callable[[BertForPreTraining], Mapping[str, float]] | None = None,
     model_parallel: int = 1,
+    steps_per_execution: int = 1,
 ) -> BertForPreTraining: ...
 def train_translation(
     train: Columns,

@@ -64,13 +64,13 @@ def add_processes(parser: Any) -> None:
     group.add_argument(
         "--coordinator",
         metavar="HOST:PORT",
-        help="address of process 0, which a cluster may tell",
+        help="address of process 0; without it that of the cluster",
     )
     group.add_argument(
         "--process-id",
         type=int,
         metavar="I",
-        help="number of this process, from 0 on, which a cluster may tell",
+        help="number of this process, from 0; without it that of the cluster",
     )
 
 

@@ -90,7 +90,9 @@ class Monitor(keras.callbacks.Callback):
     """Logs, evaluates and saves every so many steps of a call of `fit`.
 
     A step is an update of the weights; with gradient accumulation `fit` sees
-    several batches a step. A row of means is made whenever something is due.
+    several batches a step. Where it takes several steps per call, what is due
+    in one of them is done after the last. A row of means is made whenever
+    something is due.
 
     Args:
         total: Steps of the whole run.
@@ -123,7 +125,7 @@ class Monitor(keras.callbacks.Callback):
     ):
         super().__init__()
         self.total = total
-        self.first = self.done = done
+        self.first = self.before = self.done = done
         self.amount = amount
         self.names = names
         self.tasks = tasks
@@ -141,9 +143,10 @@ class Monitor(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         """Does what is due after a step."""
-        if (batch + 1) % self.accumulation:
+        done = self.first + (batch + 1) // self.accumulation
+        self.before, self.done = self.done, min(done, self.total)
+        if self.done == self.before:
             return
-        self.done += 1
         self.logs = logs
         self.is_last = self.done == self.total or self._is_late()
         if any(map(self._is_due, self.tasks)):
@@ -182,7 +185,9 @@ class Monitor(keras.callbacks.Callback):
 
     def _is_due(self, task):
         steps, _ = task
-        return steps is not None and (self.is_last or self.done % steps == 0)
+        if steps is None:
+            return False
+        return self.is_last or self.done // steps > self.before // steps
 
     def _row(self, logs):
         """Returns the means since the last row.

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -190,6 +191,8 @@ def fit_steps(model, batches, steps, monitor, callbacks=()):
         monitor: The `Monitor` that logs, evaluates and saves.
         callbacks: Further callbacks of Keras, which are called after it.
     """
+    if isinstance(batches, Iterator):  # the last call may hold fewer steps
+        batches = (batch for batch in itertools.islice(batches, steps))
     model.fit(
         batches,
         steps_per_epoch=steps,

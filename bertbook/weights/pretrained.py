@@ -24,6 +24,7 @@ from bertbook.runtime import (
     refuse_forked_process,
 )
 from bertbook.text.tokenizer import TOKENIZER_FILES
+from bertbook.training.several_steps import several_steps
 from bertbook.weights import formats, lora, names
 from bertbook.weights.export import export_model
 from bertbook.weights.keras_config import (
@@ -141,6 +142,14 @@ class Pretrained:
                 break
             iterator = None
         super()._maybe_symbolic_build(iterator, data_batch)
+
+    def make_train_function(self, force=False):
+        """Compiles a step, or on JAX all steps of a call together."""
+        is_plain = self.steps_per_execution == 1 or self.run_eagerly
+        if keras.backend.backend() != "jax" or is_plain:
+            super().make_train_function(force)
+        elif self.train_function is None or force:
+            self.train_function = several_steps(self)
 
     def train_step(self, *arguments):
         """Takes a step, as Keras does."""
