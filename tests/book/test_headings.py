@@ -26,7 +26,8 @@ another word?
 - read the package's own,
 - say what it costs.
 
-**Time:** 20 minutes to read, under 2 minutes on two CPU cores · **Memory:** 1.5 GB
+**Time:** 20 minutes to read, under 2 minutes on two CPU cores \
+· **Memory:** 1.5 GB
 
 ### Predict before you run
 
