@@ -104,7 +104,7 @@ def test_a_piece_is_read_to_the_end_of_its_last_document_alone(tmp_path):
 
 
 @settings(
-    max_examples=60,
+    max_examples=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
