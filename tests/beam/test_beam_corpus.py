@@ -158,21 +158,21 @@ def test_a_pipeline_gives_the_files_or_the_error_of_one_process(
         assert RECORD not in files_of(folder / "many")
 
 
-def large_texts(folder):
-    """Three files, the first of them of several pieces."""
+def some_texts(folder, count):
+    """Three files, the first of them of `count` documents."""
     words = [f"{i % 47} {'abc'[i % 3]} {i % 13}." for i in range(2_003)]
     lines = "\n".join(words).encode() + b"\n\n"
-    text = b"".join(b"%d\n" % (i % 31) + lines[i:] for i in range(400))
-    assert len(text) > beam_corpus.PIECE_BYTES
+    text = b"".join(b"%d\n" % (i % 31) + lines[i:] for i in range(count))
     return [
         write(folder / "a.txt", text),
-        write(folder / "b.txt.gz", text[: 2**20]),
+        write(folder / "b.txt.gz", text[: 2**18]),
         write(folder / "c.txt", b"a b c\n\nc b a\n"),
     ]
 
 
 def test_four_processes_give_the_bytes_of_one(tmp_path):
-    paths = large_texts(tmp_path)
+    paths = some_texts(tmp_path, 300)
+    assert paths[0].stat().st_size > beam_corpus.PIECE_BYTES
     options = {"held_out": 0.1, "shard_tokens": 100_000, "seed": 3}
     one = prepare(paths, Tokenizer(ODD), tmp_path / "one", **options)
     many = prepare_with_beam(
@@ -236,14 +236,14 @@ from bertbook.text.tokenizer import Tokenizer
 from tests.helpers.corpora import ODD
 folder, *paths = sys.argv[1:]
 prepare_with_beam(
-    paths, Tokenizer(ODD), folder, shard_tokens=30_000, held_out=0.1
+    paths, Tokenizer(ODD), folder, shard_tokens=5_000, held_out=0.1
 )
 """
 
 
 def test_a_killed_pipeline_leaves_no_manifest(tmp_path):
     """It is killed when the first shards are there."""
-    paths = list(map(str, large_texts(tmp_path)))
+    paths = list(map(str, some_texts(tmp_path, 40)))
     folder = tmp_path / "many"
     program = subprocess.Popen(
         [sys.executable, "-c", PREPARE, str(folder), *paths],
@@ -257,7 +257,7 @@ def test_a_killed_pipeline_leaves_no_manifest(tmp_path):
     assert program.wait(60) == -signal.SIGKILL
     assert list(folder.glob("train-*"))
     assert not (folder / RECORD).exists()
-    options = {"held_out": 0.1, "shard_tokens": 30_000}
+    options = {"held_out": 0.1, "shard_tokens": 5_000}
     prepare_with_beam(paths, Tokenizer(ODD), folder, **options)
     prepare(paths, Tokenizer(ODD), tmp_path / "one", **options)
     assert files_of(folder) == files_of(tmp_path / "one")
