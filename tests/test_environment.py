@@ -25,6 +25,7 @@ TARGETS = [
     "test",
     "test-jax",
     "test-peers",
+    "test-beam",
     "test-slow",
     "check",
     "notebooks",
@@ -153,4 +154,10 @@ def test_ci_calls_the_commands():
         "long"
     ]
     targets = weekly["strategy"]["matrix"]["target"]
-    assert {"test-jax", "test-peers", "test-slow", "mutants"} == set(targets)
+    assert set(targets) == {
+        "test-jax",
+        "test-peers",
+        "test-beam",
+        "test-slow",
+        "mutants",
+    }

@@ -34,6 +34,8 @@ LEAVES = {"relatives", "figures", "book", "cli"}  # nothing imports these
 MOST_AT_THE_ROOT = 8
 # One of these may be missing, so none is imported when a module is.
 OPTIONAL = {
+    "apache_beam",
+    "fsspec",
     "huggingface_hub",
     "jax",
     "keras_hub",

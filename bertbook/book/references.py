@@ -150,6 +150,11 @@ Brunner et al. | 2020 | arXiv:1908.04211
     On Identifiability in Transformers
 Clark, Khandelwal, Levy and Manning | 2019 | arXiv:1906.04341
     What Does BERT Look At? An Analysis of BERT's Attention
+Clark, Luong, Le and Manning | 2020 | arXiv:2003.10555
+    ELECTRA: Pre-training Text Encoders as Discriminators Rather Than
+    Generators
+Conneau et al. | 2020 | arXiv:1911.02116
+    Unsupervised Cross-lingual Representation Learning at Scale
 Dao, Fu, Ermon, Rudra and Ré | 2022 | arXiv:2205.14135
     FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness
 Deng, Dong, Socher, Li, Li and Fei-Fei | 2009 | CVPR
@@ -173,6 +178,8 @@ Gururangan et al. | 2020 | arXiv:2004.10964
     Don't Stop Pretraining: Adapt Language Models to Domains and Tasks
 He, Zhang, Ren and Sun | 2016 | arXiv:1512.03385
     Deep Residual Learning for Image Recognition
+He, Liu, Gao and Chen | 2021 | arXiv:2006.03654
+    DeBERTa: Decoding-enhanced BERT with Disentangled Attention
 Hendrycks and Gimpel | 2016 | arXiv:1606.08415
     Gaussian Error Linear Units (GELUs)
 Hewitt and Liang | 2019 | arXiv:1909.03368
@@ -199,6 +206,10 @@ Jiao et al. | 2020 | arXiv:1909.10351
     TinyBERT: Distilling BERT for Natural Language Understanding
 Joshi et al. | 2020 | arXiv:1907.10529
     SpanBERT: Improving Pre-training by Representing and Predicting Spans
+Kaplan et al. | 2020 | arXiv:2001.08361
+    Scaling Laws for Neural Language Models
+Karpukhin et al. | 2020 | arXiv:2004.04906
+    Dense Passage Retrieval for Open-Domain Question Answering
 Kingma and Ba | 2015 | arXiv:1412.6980
     Adam: A Method for Stochastic Optimization
 Korthikanti et al. | 2022 | arXiv:2205.05198
@@ -233,6 +244,8 @@ Michel, Levy and Neubig | 2019 | arXiv:1905.10650
     Are Sixteen Heads Really Better than One?
 Ney, Essen and Kneser | 1994 | Computer Speech and Language 8
     On structuring probabilistic dependences in stochastic language modelling
+Nogueira and Cho | 2019 | arXiv:1901.04085
+    Passage Re-ranking with BERT
 Papineni, Roukos, Ward and Zhu | 2002 | ACL
     BLEU: a Method for Automatic Evaluation of Machine Translation
 Pires, Schlinger and Garrette | 2019 | arXiv:1906.01502
@@ -260,10 +273,14 @@ Sennrich, Haddow and Birch | 2016 | arXiv:1508.07909
     Neural Machine Translation of Rare Words with Subword Units
 Shang, Ma, Xiao and Sun | 2019 | arXiv:1906.00346
     Pre-training of Graph Augmented Transformers for Medication Recommendation
+Shazeer | 2020 | arXiv:2002.05202
+    GLU Variants Improve Transformer
 Simonyan and Zisserman | 2015 | arXiv:1409.1556
     Very Deep Convolutional Networks for Large-Scale Image Recognition
 Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov | 2014 | JMLR 15
     Dropout: A Simple Way to Prevent Neural Networks from Overfitting
+Su, Lu, Pan, Murtadha, Wen and Liu | 2021 | arXiv:2104.09864
+    RoFormer: Enhanced Transformer with Rotary Position Embedding
 Sun et al. | 2019 | arXiv:1904.09223
     ERNIE: Enhanced Representation through Knowledge Integration
 Sun, Myers, Vondrick, Murphy and Schmid | 2019 | arXiv:1904.01766
@@ -278,6 +295,9 @@ Taylor | 1953 | Journalism Quarterly 30
     "Cloze Procedure": A New Tool for Measuring Readability
 Tenney, Das and Pavlick | 2019 | arXiv:1905.05950
     BERT Rediscovers the Classical NLP Pipeline
+Thakur, Reimers, Rücklé, Srivastava and Gurevych | 2021 | arXiv:2104.08663
+    BEIR: A Heterogenous Benchmark for Zero-shot Evaluation of Information
+    Retrieval Models
 Tjong Kim Sang and De Meulder | 2003 | CoNLL
     Introduction to the CoNLL-2003 Shared Task: Language-Independent Named
     Entity Recognition
@@ -286,12 +306,17 @@ Trockman and Kolter | 2023 | arXiv:2305.09828
 Turc, Chang, Lee and Toutanova | 2019 | arXiv:1908.08962
     Well-Read Students Learn Better: On the Importance of Pre-training Compact
     Models
+van den Oord, Li and Vinyals | 2018 | arXiv:1807.03748
+    Representation Learning with Contrastive Predictive Coding
 Voita, Talbot, Moiseev, Sennrich and Titov | 2019 | arXiv:1905.09418
     Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy
     Lifting, the Rest Can Be Pruned
 Wang et al. | 2020 | arXiv:2002.10957
     MiniLM: Deep Self-Attention Distillation for Task-Agnostic Compression of
     Pre-Trained Transformers
+Warner et al. | 2024 | arXiv:2412.13663
+    Smarter, Better, Faster, Longer: A Modern Bidirectional Encoder for Fast,
+    Memory Efficient, and Long Context Finetuning and Inference
 Wettig, Gao, Zhong and Chen | 2023 | arXiv:2202.08005
     Should You Mask 15% in Masked Language Modeling?
 Wiegreffe and Pinter | 2019 | arXiv:1908.04626

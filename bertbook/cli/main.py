@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bertbook import runtime
-from bertbook.cli import convert, finetuning, info, predict, translation
+from bertbook.cli import (
+    convert,
+    corpus,
+    finetuning,
+    info,
+    predict,
+    translation,
+)
 from bertbook.cli.parsing import (
     AUTO,
     DTYPE,
@@ -162,6 +169,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     info.add_commands(commands)
     convert.add_commands(commands)
+    corpus.add_commands(commands)
     _add_pretrain(commands)
     finetuning.add_commands(commands)
     predict.add_commands(commands)
@@ -190,7 +198,8 @@ def _add_model(parser) -> None:
         "--corpus",
         required=True,
         nargs="+",
-        help="text files, an empty line between documents",
+        help="text files, an empty line between documents; or the folder, or "
+        "URL, of a corpus that `bertbook prepare` wrote",
     )
     add("--out", required=True, help="folder of the run")
     add("--size", default="tiny", help="a published size, or a config.json")
@@ -254,7 +263,12 @@ def _add_examples(add) -> None:
         help="what is hidden as a whole",
     )
     add("--no-next-sentence", action="store_true", help="single texts")
-    add("--held-out", type=float, default=0.01, help="share of the documents")
+    add(
+        "--held-out",
+        type=float,
+        default=0.01,
+        help="share of the documents of text files",
+    )
 
 
 def _pretrain_model(options) -> None:
@@ -270,7 +284,7 @@ def _pretrain_model(options) -> None:
     if size.endswith(".json"):
         size = BertConfig.from_json(size)
     pretrain(
-        options.corpus,
+        corpus.find_corpus(options.corpus),
         options.out,
         PretrainingRecipe(
             steps=options.steps,

@@ -22,6 +22,7 @@ from bertbook.pretraining import evaluation
 from bertbook.pretraining.corpus import (
     Corpus,
     check_files,
+    check_vocabulary,
     corpus_content,
     prepare,
     read_documents,
@@ -185,8 +186,9 @@ def pretrain(
 
     Args:
         corpus: Text files, documents separated by an empty line; or a
-            `Corpus` that was prepared before, held-out share and all. Each
-            call reads it once, to see that it is the one of the run.
+            `Corpus` that was prepared before, as `corpus.open_corpus` opens
+            it, held-out share and all. Each call reads it once, to see that
+            it is the one of the run.
         out: The folder of the run: in the end config.json, model.safetensors,
             vocab.txt, log.csv and README.md.
         recipe: A `PretrainingRecipe`.
@@ -310,6 +312,7 @@ def _choose_tokenizer(tokenizer, corpus, folder):
 def _prepare_shards(corpus, tokenizer, folder, held_out, recipe):
     """Returns the shards of text files, or those that are given."""
     if isinstance(corpus, Corpus):
+        check_vocabulary(corpus, tokenizer)
         return corpus
     return prepare(
         corpus,

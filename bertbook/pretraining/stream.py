@@ -40,7 +40,7 @@ BEGINNING = Position()
 class Task(NamedTuple):
     """What a worker needs to make the examples of one shard."""
 
-    path: Path
+    path: Path | str
     pieces: Pieces
     settings: ExampleSettings
     seed: tuple[int, ...]

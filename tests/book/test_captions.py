@@ -38,8 +38,7 @@ def test_captions_of_the_chapter_are_numbered(chapter, notebook):
 
 
 def test_pictures_of_the_chapter_have_captions(chapter, notebook):
-    if chapter.name not in book.FORMER:
-        assert captions.faults(notebook) == []
+    assert captions.faults(notebook) == []
 
 
 def test_chapters_show_pictures():

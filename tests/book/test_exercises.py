@@ -164,7 +164,7 @@ def test_a_part_has_one_project():
 
 def test_exercises_of_the_chapter_are_notebooks(chapter, notebook):
     """A list that somebody wrote into the chapter has no check."""
-    if chapter.name in book.FORMER or chapter.name in NAMES:
+    if chapter.name in NAMES:
         return
     text = "\n".join(cell.source for cell in notebook.cells)
     _, _, section = text.partition("\n## Exercises")

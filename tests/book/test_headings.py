@@ -18,13 +18,16 @@ another word?
 
 **Where you are.** text → Tokenizer.encode → examples → batch → **model** → loss
 
+**Before this chapter.** 12_vectors
+
 **You will be able to**
 
 - compute one by hand,
 - read the package's own,
 - say what it costs.
 
-**Time:** under 2 minutes on two CPU cores · **Memory:** 1.5 GB
+**Time:** 20 minutes to read, under 2 minutes on two CPU cores \
+· **Memory:** 1.5 GB
 
 ### Predict before you run
 
@@ -70,18 +73,10 @@ def test_display_math_stands_alone(notebook):
                 ), inside
 
 
-@pytest.fixture
-def former(monkeypatch):
-    """Lets `CHAPTER` be one to which the newer rules do not apply."""
-    monkeypatch.setattr(book, "FORMER", frozenset({"20_attention"}))
-
-
-@pytest.mark.usefixtures("former")
 def test_a_whole_chapter_has_no_fault():
     assert faults(CHAPTER) == []
 
 
-@pytest.mark.usefixtures("former")
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -117,11 +112,8 @@ def test_cost_is_in_seconds_and_gb():
     assert headings.cost(CHAPTER) == (120.0, 1.5)
 
 
-# What a chapter in the new form may not have too much of.
+# What a chapter may not have too much of.
 
-FORM = CHAPTER.replace(
-    "**You will", "**Before this chapter.** 12_vectors\n\n**You will"
-).replace("under 2", "20 minutes to read, under 2")
 PNG = {"image/png": "abc"}
 
 
@@ -139,51 +131,37 @@ def faults_of_form(text, *cells):
     return headings.faults_of_form(notebook)
 
 
-def test_a_chapter_in_the_new_form_has_no_fault():
+def test_a_chapter_of_the_largest_size_has_no_fault():
     shown = [
         code(f"{number} + 1", {"text/plain": f"{number + 1}"})
         for number in range(headings.MOST_CODE_CELLS)
     ]
-    text = FORM + headings.CUT + " word" * (headings.MOST_WORDS - 200)
+    text = CHAPTER + headings.CUT + " word" * (headings.MOST_WORDS - 200)
     assert faults_of_form(text, *shown) == []
-    assert faults(FORM) == []
 
 
 @pytest.mark.parametrize(
     ("text", "cells", "fault"),
     [
-        (FORM.replace("Before this", "Before the"), [], "no line `**Before"),
-        (FORM.replace("20 minutes to read, ", ""), [], "the line on time"),
-        (FORM.replace("**Time:**", "Time:"), [], "the line on time"),
-        (FORM + " word" * headings.MOST_WORDS, [], "words, more than"),
+        (CHAPTER.replace("Before this", "Before the"), [], "no line `**Before"),
+        (CHAPTER.replace("20 minutes to read, ", ""), [], "the line on time"),
+        (CHAPTER.replace("**Time:**", "Time:"), [], "the line on time"),
+        (CHAPTER + " word" * headings.MOST_WORDS, [], "words, more than"),
         (
-            FORM,
+            CHAPTER,
             [code(f"import a{i}") for i in range(46)],
             "46 code cells, more than 45",
         ),
-        (FORM + headings.CUT * 2, [], "more than one box"),
-        (FORM + "What the sources simplify", [], "what sources simplify"),
-        (FORM, [code("a = f()")], "code cell 1 shows nothing: a = f()"),
-        (FORM, [code("draw()", PNG)], "a picture without a caption"),
+        (CHAPTER + headings.CUT * 2, [], "more than one box"),
+        (CHAPTER + "What the sources simplify", [], "what sources simplify"),
+        (CHAPTER, [code("a = f()")], "code cell 1 shows nothing: a = f()"),
+        (CHAPTER, [code("draw()", PNG)], "a picture without a caption"),
     ],
 )
 def test_each_fault_of_form_is_seen(text, cells, fault):
     found = faults_of_form(text, *cells)
     assert len(found) == 1
     assert fault in found[0]
-
-
-def test_the_form_is_that_of_chapters_not_in_the_former_one(monkeypatch):
-    old = FORM.replace("**Before this chapter.**", "")
-    monkeypatch.setattr(book, "FORMER", frozenset({"20_attention"}))
-    assert faults(old) == []
-    monkeypatch.setattr(book, "FORMER", frozenset())
-    assert len(faults(old)) == 1
-
-
-def test_former_chapters_exist():
-    names = {chapter.name for chapter in book.chapters()}
-    assert names >= book.FORMER, "take it out of tools/book/book.py"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,10 @@ import stubs
 NAMES = [
     chapter.name
     for chapter in book.chapters()
-    if chapter.name not in book.FORMER
-    and chapter.part != headings.BACK_MATTER
+    if chapter.part != headings.BACK_MATTER
     # A line of a cell, in JSON; prose may name the mark, too.
     and f'"{book.FIRST_LINE_OF_A_QUOTE}' in chapter.path.read_text("utf-8")
 ]
-NONE = pytest.mark.skip(reason="every chapter is in book.FORMER")
 QUOTE = f"{book.FIRST_LINE_OF_A_QUOTE}bertbook.room.module."
 DOUBLE = f'{QUOTE}double\ndef double(x):\n    """Doubles."""\n    return 2 * x'
 POINT = f"""\
@@ -201,7 +199,7 @@ def test_a_process_of_its_own_has_the_plain_environment(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES or [pytest.param("", marks=NONE)])
+@pytest.mark.parametrize("name", NAMES)
 def test_every_quote_of_the_chapter_is_used(name, record_property):
     start = time.perf_counter()
     results = stubs.isolated_trial(name)

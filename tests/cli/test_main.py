@@ -199,6 +199,7 @@ def test_ctrl_c_is_one_line_that_says_how_to_go_on(words, tmp_path, ctrl_c):
 # The commands that write a folder, without `--out`.
 WRITERS = {
     "convert": ["mini"],
+    "prepare": ["corpus.txt"],
     "pretrain": ["--corpus", "corpus.txt", "--steps", "1"],
     "finetune": ["opinions"],
     "train-translation": ["translation"],

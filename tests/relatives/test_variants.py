@@ -1,7 +1,9 @@
 """The table of variants: what it counts, and whom it names."""
 
+import numpy as np
 import pytest
 
+import bertbook as bb
 from bertbook.book.references import further
 from bertbook.relatives.variants import KINDS, RELATIVES, write_table
 
@@ -43,6 +45,19 @@ def test_every_paper_is_among_the_references():
     for one in RELATIVES:
         name, year = one.paper.split()[0].strip(","), int(one.paper[-5:-1])
         assert (name, year) in known, one.name
+
+
+def test_a_head_of_hundreds_of_labels():
+    """PatentBERT is BERT and a number: each label has its own sigmoid."""
+    model = bb.BertForSequenceClassification(
+        bb.BertConfig.named("tiny", vocab_size=30),
+        num_labels=630,
+        problem_type="multi_label_classification",
+    )
+    scores = model({"input_ids": np.array([[2, 7, 3]])})
+    assert tuple(scores.shape) == (1, 630)
+    more = model.count_params() - model.encoder.count_params()
+    assert more == 630 * model.config.hidden_size + 630
 
 
 def test_write_table_gives_markdown():

@@ -20,8 +20,6 @@ KERNEL = {
     "language": "python",
     "name": "python3",
 }
-# Chapters in the form of version 0.1.0, to which newer rules do not apply yet.
-FORMER = frozenset({"52_variants"})
 
 
 @dataclass(frozen=True)

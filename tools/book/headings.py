@@ -68,7 +68,7 @@ def faults(notebook, name):
     for heading in wanted:
         if not re.search(rf"^{heading}", prose, re.MULTILINE):
             found.append(f"no section {heading.replace('?', '')!r}")
-    if name not in book.FORMER and int(name[0]) != BACK_MATTER:
+    if int(name[0]) != BACK_MATTER:
         found += faults_of_form(notebook)
     return found
 
