@@ -136,15 +136,15 @@ def end_failed(status: int) -> int:
 def together() -> Iterator[None]:
     """Ends the other processes where the body of the `with` fails here.
 
-    A computation fails here, too, when another process has ended in it. The
-    connection tells which one; it is waited for, and ends this process.
+    A computation fails here, too, when another process has ended in it, with an
+    error of whatever kind. Then the connection tells which one, within the
+    seconds of grace, and ends this process.
     """
     try:
         yield
     except BaseException as error:
+        if watches:
+            time.sleep(GRACE)
         for watch in watches:
-            if isinstance(error, RuntimeError):
-                time.sleep(GRACE)
-            words = str(error) or type(error).__name__
-            watch.stop(words)
+            watch.stop(str(error) or type(error).__name__)
         raise
