@@ -52,7 +52,8 @@ from bertbook.cli.main import main
 from bertbook.locations import shelf
 
 out = Path(sys.argv[1])
-(out / "rows.csv").write_text("text,label\\n" + "good day,1\\nbad luck,0\\n" * 8)
+rows = "good day,1\\nbad luck,0\\n" * 8
+(out / "rows.csv").write_text("text,label\\n" + rows)
 (out / "texts.txt").write_text("a good day\\n")
 (out / "config.json").write_text(
     '{"vocab_size": 4000, "hidden_size": 16, "num_hidden_layers": 1, '

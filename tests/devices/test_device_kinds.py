@@ -5,7 +5,6 @@ GPU, and computes as the processor that it is.
 """
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from bertbook.model import attention
 from bertbook.model.attention import choose_path, find_fused_fault
 from bertbook.pretraining import pretrain as pretraining
 from bertbook.pretraining.pretrain import PretrainingRecipe
-from bertbook.runtime import choose_backend, keras, ops
+from bertbook.runtime import choose_backend, ops
 from tests.helpers.toys import make, toy_config
 
 pytestmark = pytest.mark.skipif(
