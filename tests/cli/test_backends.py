@@ -54,7 +54,6 @@ from bertbook.locations import shelf
 out = Path(sys.argv[1])
 rows = "good day,1\\nbad luck,0\\n" * 8
 (out / "rows.csv").write_text("text,label\\n" + rows)
-(out / "texts.txt").write_text("a good day\\n")
 (out / "config.json").write_text(
     '{"vocab_size": 4000, "hidden_size": 16, "num_hidden_layers": 1, '
     '"num_attention_heads": 2, "intermediate_size": 16, '
@@ -66,7 +65,7 @@ commands = [
      "--max-length", "16", "--vocab-size", "300"],
     ["finetune", str(out / "rows.csv"), "--model", str(out / "bert"),
      "--out", str(out / "opinions"), "--epochs", "1", "--batch-size", "8"],
-    ["predict", str(out / "texts.txt"), "--model", str(out / "opinions")],
+    ["predict", "a good day", "--model", str(out / "opinions")],
 ]
 for words in commands:
     status = main(words)

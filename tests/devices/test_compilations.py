@@ -92,7 +92,7 @@ def pretrain_once(out, recipe, evaluated=True, **options):
         shelf(),
         out,
         recipe,
-        model=toy_config(vocab_size=4_000, num_hidden_layers=1),
+        model=toy_config(vocab_size=16_384, num_hidden_layers=1),
         tokenizer="mini",
         examples=ExampleSettings(max_length=16),
         held_out=0.2,
