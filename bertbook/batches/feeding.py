@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 
 from bertbook.batches.batching import to_fit
+from bertbook.batches.packing import block_mask
 from bertbook.devices.sharing import WHOLE
 from bertbook.runtime import keras, without_tuning
 
@@ -35,6 +36,14 @@ def with_weights(batch):
         "next_sentence_labels": labels,
         "next_sentence_weights": np.full(rows, is_pair, "float32"),
     }
+
+
+def with_block_mask(batch):
+    """Makes the mask of rows that hold several examples, where they do."""
+    if "example_numbers" not in batch:
+        return batch
+    rest = dict(batch)
+    return rest | {"attention_mask": block_mask(rest.pop("example_numbers"))}
 
 
 def pad_rows(batch, rows):
@@ -139,6 +148,6 @@ class Feed:
         for step, (batch, position) in numbered:
             self.positions[step] = position
             self.positions.pop(step - POSITIONS_KEPT, None)
-            batch = pad_rows(with_weights(batch), self.rows)
+            batch = with_block_mask(pad_rows(with_weights(batch), self.rows))
             for part in to_steps(batch, self.parts):
                 yield self.share.own(part)

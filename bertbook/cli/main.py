@@ -266,6 +266,11 @@ def _add_examples(add) -> None:
     )
     add("--no-next-sentence", action="store_true", help="single texts")
     add(
+        "--packed",
+        action="store_true",
+        help="let several short examples share a row",
+    )
+    add(
         "--held-out",
         type=float,
         default=0.01,
@@ -302,6 +307,7 @@ def _pretrain_model(options) -> None:
         examples=examples.ExampleSettings(
             max_length=options.max_length,
             next_sentence=not options.no_next_sentence,
+            packed=options.packed,
             masking=masking.Masking(
                 rate=options.mask_rate, unit=options.mask_unit
             ),

@@ -383,9 +383,12 @@ def settle_dtype(recipe, path, verbose=True):
 def _make_record(model, config, tokenizer, recipe, examples):
     """Returns everything that changes the result of a run, for JSON."""
     is_start = isinstance(model, str | Path) and model not in SIZES
+    settings = dataclasses.asdict(examples)
+    if not examples.packed:
+        del settings["packed"]  # which older records lack
     return {
         "recipe": dataclasses.asdict(recipe),
-        "examples": dataclasses.asdict(examples),
+        "examples": settings,
         "config": config.to_dict(),
         "start": Path(model).name if is_start else None,
         "vocabulary": vocabulary_hash(tokenizer),
@@ -542,9 +545,8 @@ def evaluator(stream, shards):
     """Returns a function of a model that scores it on held-out documents."""
     if not shards.shards("held_out"):
         return lambda model: {}
-    examples = evaluation.held_out_examples(
-        shards, stream.pieces, stream.settings
-    )
+    one_a_row = dataclasses.replace(stream.settings, packed=False)
+    examples = evaluation.held_out_examples(shards, stream.pieces, one_a_row)
 
     def evaluate(model):
         scores = evaluation.score_pretraining(model, examples)

@@ -3,8 +3,7 @@
 Between two calls the device waits for Python, which reads the logs of a step
 and hands over the next batch. A small model computes for less time than that.
 Keras' `steps_per_execution` calls the device as often as before on JAX, up to
-its version 3.15; here it takes the steps in a loop of its own, by the `scan` of
-JAX.
+its version 3.15. Here the device takes the steps in a loop, the `scan` of JAX.
 """
 
 import itertools

@@ -132,8 +132,8 @@ class Pretrained:
         Keras on TensorFlow takes the mean over all replicas for it, which
         `MultiWorkerMirroredStrategy` cannot do with a dict.
         """
-        if keras.backend.backend() == "tensorflow" and iterator is not None:
-            strategy = self.distribute_strategy
+        strategy = getattr(self, "_distribute_strategy", None)
+        if strategy is not None and iterator is not None:
             for _, _, batches in iterator:
                 data_batch = keras.tree.map_structure(
                     lambda value: strategy.experimental_local_results(value)[0],
