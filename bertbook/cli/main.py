@@ -23,7 +23,7 @@ from bertbook.cli.parsing import (
     add_command,
     add_processes,
 )
-from bertbook.devices import processes
+from bertbook.devices import joining, processes
 from bertbook.files import check_folder
 from bertbook.pretraining import examples, masking
 
@@ -83,11 +83,9 @@ def _join_others(options) -> None:
     if not hasattr(options, "processes"):
         return
     given = options.processes, options.coordinator, options.process_id
-    if any(value is not None for value in given) or processes.COUNT in (
+    if any(value is not None for value in given) or joining.COUNT in (
         os.environ
     ):
-        from bertbook.devices import joining  # loads Keras
-
         number = None if options.processes == AUTO else options.processes
         joining.join_processes(options.coordinator, number, options.process_id)
 

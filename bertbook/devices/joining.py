@@ -7,7 +7,6 @@ import socket
 from bertbook import runtime
 from bertbook.checks import is_integer
 from bertbook.devices.processes import (
-    COUNT,
     broadcast_text,
     process_count,
     process_index,
@@ -17,6 +16,7 @@ from bertbook.devices.watch import Address, Watch, end_process
 
 # What Keras reads, where an argument is not given.
 ADDRESSES = "KERAS_DISTRIBUTION_JOB_ADDRESSES"
+COUNT = "KERAS_DISTRIBUTION_NUM_PROCESSES"
 INDEX = "KERAS_DISTRIBUTION_PROCESS_ID"
 
 

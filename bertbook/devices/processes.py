@@ -20,8 +20,6 @@ from bertbook.devices.watch import Watch, exit_now
 
 Result = TypeVar("Result")
 
-# What Keras reads, where the number of processes is not given.
-COUNT = "KERAS_DISTRIBUTION_NUM_PROCESSES"
 GRACE = 3.0  # seconds in which a lost process is heard of
 MOST_BYTES = 512  # of an address
 watches: list[Watch] = []  # one, once this process has joined others
