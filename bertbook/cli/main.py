@@ -235,7 +235,7 @@ def _add_recipe(add) -> None:
     ):
         text = f"steps between {what}"
         add(f"--{name}-steps", type=int, default=steps, help=text)
-    add("--dtype", default="float32", help=DTYPE)
+    add("--dtype", help=DTYPE)
     add("--workers", type=int, default=0, help="processes that make examples")
     add("--data-parallel", action="store_true", help="use every device (JAX)")
     add(

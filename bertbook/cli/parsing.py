@@ -7,9 +7,13 @@ to it here; where there is none, the text says what happens without the option.
 import argparse
 from typing import Any
 
+from bertbook import runtime
+from bertbook.devices.processes import is_writer
+
 DTYPE = (
     "number type to compute in: float32, mixed_bfloat16, mixed_float16, or "
-    "auto, which takes what is fast here"
+    "auto, which takes what is fast here; without it float32, on a TPU "
+    "mixed_bfloat16"
 )
 AUTO = "auto"
 
@@ -86,3 +90,17 @@ def count(word: str) -> int:
             f"must be an integer >= 1. Received: {word}"
         )
     return int(word)
+
+
+def settle_dtype(word: str | None) -> str:
+    """Returns the number type of a command, and prints a default of its own.
+
+    Args:
+        word: What `--dtype` says; None for nothing.
+    """
+    if word is not None:
+        return word
+    dtype, why = runtime.default_dtype()
+    if dtype != "float32" and is_writer():
+        print(f"dtype: {dtype}, {why}")
+    return dtype

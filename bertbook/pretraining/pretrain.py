@@ -35,6 +35,7 @@ from bertbook.runtime import (
     choose_compilation,
     choose_dtype,
     compiles_whole,
+    default_dtype,
     keras,
     ops,
 )
@@ -92,7 +93,8 @@ class PretrainingRecipe:
         weight_decay: As in `make_optimizer`; `beta_2` and `clip_norm` alike.
         accumulation: Parts that an update is computed in.
         dtype: "float32", "mixed_bfloat16", or "mixed_float16", which scales
-            the loss; "auto" is what `runtime.choose_dtype` says.
+            the loss; "auto" is what `runtime.choose_dtype` says. None is
+            "float32", and "mixed_bfloat16" on a TPU.
         seed: Seed of weights, dropout, pairs, masks and order.
 
     Numbers of NumPy become plain ones, so that a record can hold them.
@@ -111,7 +113,7 @@ class PretrainingRecipe:
     beta_2: float = 0.999
     clip_norm: float = 1.0
     accumulation: int = 1
-    dtype: str = "float32"
+    dtype: str | None = None
     seed: int = 0
 
     def __post_init__(self):
@@ -123,7 +125,8 @@ class PretrainingRecipe:
             set_share(self, name)
         set_number(self, "weight_decay", zero=True)
         set_share(self, "beta_2", one=False)
-        check_choice(self.dtype, "dtype", DTYPES)
+        if self.dtype is not None:
+            check_choice(self.dtype, "dtype", DTYPES)
         set_seed(self)
         if self.batch_size % self.accumulation:
             raise ValueError(
@@ -355,22 +358,24 @@ def choose_config(model, tokenizer, examples):
 
 
 def settle_dtype(recipe, path, verbose=True):
-    """Returns a recipe with a definite `dtype`, where it was "auto".
+    """Returns a recipe with a definite `dtype`, where it was "auto" or None.
 
     A run that was begun on another machine keeps its dtype.
 
     Args:
         recipe: A `PretrainingRecipe`.
         path: The record of the run, which may exist already.
-        verbose: Whether to print what it is, and why.
+        verbose: Whether to print what it is, and why; float32 is not worth a
+            line where nothing was asked for.
     """
-    if recipe.dtype != "auto":
+    if recipe.dtype not in ("auto", None):
         return recipe
-    dtype, why = choose_dtype()
+    choose = choose_dtype if recipe.dtype == "auto" else default_dtype
+    dtype, why = choose()
     if path.is_file():
         stored = read_json(path).get("recipe", {})
-        dtype, why = stored.get("dtype", dtype), "as the run began"
-    if verbose:
+        dtype, why = stored.get("dtype") or dtype, "as the run began"
+    if verbose and (recipe.dtype == "auto" or dtype != "float32"):
         print(f"dtype: {dtype}, {why}")
     return dataclasses.replace(recipe, dtype=dtype)
 
