@@ -199,6 +199,8 @@ Jiao et al. | 2020 | arXiv:1909.10351
     TinyBERT: Distilling BERT for Natural Language Understanding
 Joshi et al. | 2020 | arXiv:1907.10529
     SpanBERT: Improving Pre-training by Representing and Predicting Spans
+Kim and Rush | 2016 | arXiv:1606.07947
+    Sequence-Level Knowledge Distillation
 Kingma and Ba | 2015 | arXiv:1412.6980
     Adam: A Method for Stochastic Optimization
 Korthikanti et al. | 2022 | arXiv:2205.05198
@@ -227,10 +229,14 @@ Loshchilov and Hutter | 2019 | arXiv:1711.05101
 Matthews | 1975 | Biochimica et Biophysica Acta 405
     Comparison of the predicted and observed secondary structure of T4 phage
     lysozyme
+Meng, Bau, Andonian and Belinkov | 2022 | arXiv:2202.05262
+    Locating and Editing Factual Associations in GPT
 Merity, Keskar and Socher | 2018 | arXiv:1708.02182
     Regularizing and Optimizing LSTM Language Models
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650
     Are Sixteen Heads Really Better than One?
+Micikevicius et al. | 2018 | arXiv:1710.03740
+    Mixed Precision Training
 Ney, Essen and Kneser | 1994 | Computer Speech and Language 8
     On structuring probabilistic dependences in stochastic language modelling
 Papineni, Roukos, Ward and Zhu | 2002 | ACL
@@ -289,6 +295,8 @@ Turc, Chang, Lee and Toutanova | 2019 | arXiv:1908.08962
 Voita, Talbot, Moiseev, Sennrich and Titov | 2019 | arXiv:1905.09418
     Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy
     Lifting, the Rest Can Be Pruned
+Voita and Titov | 2020 | arXiv:2003.12298
+    Information-Theoretic Probing with Minimum Description Length
 Wang et al. | 2020 | arXiv:2002.10957
     MiniLM: Deep Self-Attention Distillation for Task-Agnostic Compression of
     Pre-Trained Transformers
