@@ -210,6 +210,8 @@ Kaplan et al. | 2020 | arXiv:2001.08361
     Scaling Laws for Neural Language Models
 Karpukhin et al. | 2020 | arXiv:2004.04906
     Dense Passage Retrieval for Open-Domain Question Answering
+Kim and Rush | 2016 | arXiv:1606.07947
+    Sequence-Level Knowledge Distillation
 Kingma and Ba | 2015 | arXiv:1412.6980
     Adam: A Method for Stochastic Optimization
 Korthikanti et al. | 2022 | arXiv:2205.05198
@@ -238,10 +240,14 @@ Loshchilov and Hutter | 2019 | arXiv:1711.05101
 Matthews | 1975 | Biochimica et Biophysica Acta 405
     Comparison of the predicted and observed secondary structure of T4 phage
     lysozyme
+Meng, Bau, Andonian and Belinkov | 2022 | arXiv:2202.05262
+    Locating and Editing Factual Associations in GPT
 Merity, Keskar and Socher | 2018 | arXiv:1708.02182
     Regularizing and Optimizing LSTM Language Models
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650
     Are Sixteen Heads Really Better than One?
+Micikevicius et al. | 2018 | arXiv:1710.03740
+    Mixed Precision Training
 Ney, Essen and Kneser | 1994 | Computer Speech and Language 8
     On structuring probabilistic dependences in stochastic language modelling
 Nogueira and Cho | 2019 | arXiv:1901.04085
@@ -311,6 +317,8 @@ van den Oord, Li and Vinyals | 2018 | arXiv:1807.03748
 Voita, Talbot, Moiseev, Sennrich and Titov | 2019 | arXiv:1905.09418
     Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy
     Lifting, the Rest Can Be Pruned
+Voita and Titov | 2020 | arXiv:2003.12298
+    Information-Theoretic Probing with Minimum Description Length
 Wang et al. | 2020 | arXiv:2002.10957
     MiniLM: Deep Self-Attention Distillation for Task-Agnostic Compression of
     Pre-Trained Transformers
