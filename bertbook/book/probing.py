@@ -54,8 +54,8 @@ def linear_probe(vectors, labels, ridge=0.01):
 def class_directions(vectors, labels):
     """Returns the directions in which the means of the classes differ.
 
-    Without them all classes have the same mean, and then no linear probe does
-    better than one answer for all (Belrose et al., 2023).
+    Without them all classes have the same mean, and then no linear probe has
+    a lower loss than one constant answer (Belrose et al., 2023).
 
     Args:
         vectors: Array of shape `(n, D)`.

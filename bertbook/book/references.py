@@ -126,6 +126,28 @@ OF_THE_SOURCES = (
 )  # fmt: skip
 # What chapters and docstrings cite beyond those, by name.
 _FURTHER = """
+Dai and Le | 2015 | arXiv:1511.01432
+    Semi-supervised Sequence Learning
+Donahue et al. | 2014 | arXiv:1310.1531
+    DeCAF: A Deep Convolutional Activation Feature for Generic Visual
+    Recognition
+Freitag et al. | 2022 | WMT
+    Results of WMT22 Metrics Shared Task: Stop Using BLEU - Neural Metrics Are
+    Better and More Robust
+Kneser and Ney | 1995 | ICASSP
+    Improved Backing-off for M-gram Language Modeling
+Krizhevsky, Sutskever and Hinton | 2012 | NIPS
+    ImageNet Classification with Deep Convolutional Neural Networks
+McCann, Bradbury, Xiong and Socher | 2017 | arXiv:1708.00107
+    Learned in Translation: Contextualized Word Vectors
+Mikolov, Chen, Corrado and Dean | 2013 | arXiv:1301.3781
+    Efficient Estimation of Word Representations in Vector Space
+Pennington, Socher and Manning | 2014 | EMNLP
+    GloVe: Global Vectors for Word Representation
+Rei, Stewart, Farinha and Lavie | 2020 | arXiv:2009.09025
+    COMET: A Neural Framework for MT Evaluation
+Sennrich and Zhang | 2019 | arXiv:1905.11901
+    Revisiting Low-Resource Neural Machine Translation: A Case Study
 Ács, Kádár and Kornai | 2021 | arXiv:2102.10864
     Subword Pooling Makes a Difference
 Adhikari, Ram, Tang and Lin | 2019 | arXiv:1904.08398
@@ -210,6 +232,8 @@ Kaplan et al. | 2020 | arXiv:2001.08361
     Scaling Laws for Neural Language Models
 Karpukhin et al. | 2020 | arXiv:2004.04906
     Dense Passage Retrieval for Open-Domain Question Answering
+Kim and Rush | 2016 | arXiv:1606.07947
+    Sequence-Level Knowledge Distillation
 Kingma and Ba | 2015 | arXiv:1412.6980
     Adam: A Method for Stochastic Optimization
 Korthikanti et al. | 2022 | arXiv:2205.05198
@@ -222,8 +246,6 @@ Lample and Conneau | 2019 | arXiv:1901.07291
 Lan et al. | 2020 | arXiv:1909.11942
     ALBERT: A Lite BERT for Self-supervised Learning of Language
     Representations
-LeCun, Bottou, Bengio and Haffner | 1998 | Proceedings of the IEEE 86
-    Gradient-Based Learning Applied to Document Recognition
 Lee et al. | 2020 | Bioinformatics 36
     BioBERT: a pre-trained biomedical language representation model for
     biomedical text mining
@@ -238,10 +260,14 @@ Loshchilov and Hutter | 2019 | arXiv:1711.05101
 Matthews | 1975 | Biochimica et Biophysica Acta 405
     Comparison of the predicted and observed secondary structure of T4 phage
     lysozyme
+Meng, Bau, Andonian and Belinkov | 2022 | arXiv:2202.05262
+    Locating and Editing Factual Associations in GPT
 Merity, Keskar and Socher | 2018 | arXiv:1708.02182
     Regularizing and Optimizing LSTM Language Models
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650
     Are Sixteen Heads Really Better than One?
+Micikevicius et al. | 2018 | arXiv:1710.03740
+    Mixed Precision Training
 Ney, Essen and Kneser | 1994 | Computer Speech and Language 8
     On structuring probabilistic dependences in stochastic language modelling
 Nogueira and Cho | 2019 | arXiv:1901.04085
@@ -289,8 +315,6 @@ Sun et al. | 2020 | arXiv:1907.12412
     ERNIE 2.0: A Continual Pre-training Framework for Language Understanding
 Szegedy, Vanhoucke, Ioffe, Shlens and Wojna | 2016 | arXiv:1512.00567
     Rethinking the Inception Architecture for Computer Vision
-Tan and Le | 2019 | arXiv:1905.11946
-    EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks
 Taylor | 1953 | Journalism Quarterly 30
     "Cloze Procedure": A New Tool for Measuring Readability
 Tenney, Das and Pavlick | 2019 | arXiv:1905.05950
@@ -311,6 +335,8 @@ van den Oord, Li and Vinyals | 2018 | arXiv:1807.03748
 Voita, Talbot, Moiseev, Sennrich and Titov | 2019 | arXiv:1905.09418
     Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy
     Lifting, the Rest Can Be Pruned
+Voita and Titov | 2020 | arXiv:2003.12298
+    Information-Theoretic Probing with Minimum Description Length
 Wang et al. | 2020 | arXiv:2002.10957
     MiniLM: Deep Self-Attention Distillation for Task-Agnostic Compression of
     Pre-Trained Transformers
