@@ -12,7 +12,6 @@ from bertbook.devices.processes import (
     process_index,
     watches,
 )
-from bertbook.devices.sharing import share_all_devices
 from bertbook.devices.watch import Address, Watch, end_process
 
 # What Keras reads, where an argument is not given.
@@ -61,6 +60,9 @@ def join_processes(
         )
     _initialize(coordinator, processes, process_id)
     if process_count() > 1:
+        # It loads Keras, whose first computation must not come before.
+        from bertbook.devices.sharing import share_all_devices
+
         watches.append(_connect(coordinator))
         share_all_devices()
 
