@@ -34,6 +34,52 @@ CASES = {  # size: length and rows
     "base": ((128, 8), (128, 16), (512, 4)),
 }
 
+# Bytes by the formula of docs/scaling.md. Of each parameter the weight and two
+# means of AdamW; of a step what is kept for the way back: so many bytes for
+# each of D numbers of a token and layer, and for each score, and so many
+# logits of four bytes. Those of float32 are fitted to `tiny` and `mini` here,
+# those of 16 bits to two steps of `base` on an H200, which also keeps a copy
+# of the weights in 16 bits.
+STATE, GRADIENT, COPY = 12, 4, 2
+KEPT = {"float32": (126, 12.4), "mixed_bfloat16": (39, 4.9)}
+LOGITS = 2.5
+SLOTS = {128: 20, 256: 38, 512: 76}  # hidden tokens of a row
+
+
+def formula(config, rows, length, dtype):
+    """Returns the bytes of a step: its state, and what it takes beside it.
+
+    Args:
+        config: A `BertConfig`.
+        rows: B.
+        length: S, a key of `SLOTS`.
+        dtype: One of `DTYPES`.
+    """
+    vector, score = KEPT[dtype]
+    layers, width = config.num_hidden_layers, config.hidden_size
+    places = rows * length * layers
+    kept = places * vector * width
+    kept += places * score * config.num_attention_heads * length
+    kept += 4 * LOGITS * rows * SLOTS[length] * config.vocab_size
+    count = parameters(config)
+    if dtype != "float32":
+        kept += COPY * count
+    return STATE * count, max(kept, GRADIENT * count)
+
+
+def parameters(config):
+    """Returns how many parameters `BertForPreTraining` has."""
+    width, wide = config.hidden_size, config.intermediate_size
+    rows = config.vocab_size + config.max_position_embeddings + 2
+    embeddings = (rows + 2) * width
+    attention = 4 * (width + 1) * width + 2 * width
+    feed_forward = 2 * width * wide + wide + width + 2 * width
+    pooler = (width + 1) * width
+    masked = (width + 1) * width + 2 * width + config.vocab_size
+    sentence = 2 * (width + 1)
+    layers = config.num_hidden_layers * (attention + feed_forward)
+    return embeddings + layers + pooler + masked + sentence
+
 
 def main():
     """Measures every case and keeps the results."""
@@ -91,7 +137,8 @@ def run(size, length, rows, dtype):
     """Trains two steps; prints megabytes before and at most."""
     model, batch = prepare(size, length, rows, dtype)
     before = peak_megabytes()
-    model.fit(iter([batch, batch]), steps_per_epoch=2, verbose=0)
+    batches = (batch for _ in range(2))
+    model.fit(batches, steps_per_epoch=2, shuffle=False, verbose=0)
     print(round(before), round(peak_megabytes()))
 
 
