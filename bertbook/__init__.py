@@ -44,6 +44,7 @@ _HOMES = {
     "fill_mask": "model.fill_mask",
     "finetune": "finetuning.finetune",
     "generate": "decoder.generate",
+    "join_processes": "devices.joining",
     "load_dataset": "datasets.load",
     "merge_lora": "weights.lora",
     "pretrain": "pretraining.pretrain",

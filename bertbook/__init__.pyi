@@ -660,6 +660,11 @@ def generate(
     use_cache: bool = ...,
 ) -> list[str]: ...
 def merge_lora(model: _Model) -> None: ...
+def join_processes(
+    coordinator: str | None = None,
+    processes: int | None = None,
+    process_id: int | None = None,
+) -> None: ...
 def pretrain(
     corpus: Iterable[Folder] | Corpus,
     out: Folder,
@@ -672,6 +677,8 @@ def pretrain(
     data_parallel: bool = False,
     reporting: PretrainingReporting | None = None,
     evaluate: Callable[[BertForPreTraining], Mapping[str, float]] | None = None,
+    model_parallel: int = 1,
+    steps_per_execution: int = 1,
 ) -> BertForPreTraining: ...
 def train_translation(
     train: Columns,

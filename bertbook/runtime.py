@@ -27,8 +27,14 @@ FAST_PRODUCTS = (
     ("AVX512-BF16", "avx512_bf16", (AMD,), ("BF16", "FP16", "AVX10", "AMX")),
 )
 NO_LIMIT = ("ALL", "DEFAULT")
+FLOAT16_ALONE = (
+    "this GPU multiplies fast in float16, not in bfloat16; mixed_float16 is "
+    "for you to choose"
+)
 NO_FAST_PRODUCTS = "this processor multiplies no faster in bfloat16: no AMX"
 FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
+FIRST_FLOAT16_GPU = (7, 0)  # of the V100; the T4 has 7.5
+TPU = (99,)  # stands for a compute capability, which TPUs have not
 _forks: list[int] = []  # processes between the one that loaded Keras and this
 
 # One thread at a time chooses the backend, imports it and holds back file
@@ -58,7 +64,8 @@ def setup(seed: int = 0) -> None:
 
     Raises:
         ImportError: Neither TensorFlow nor JAX is installed.
-        ValueError: KERAS_BACKEND names another backend.
+        ValueError: KERAS_BACKEND names another backend, or JAX_PLATFORMS a
+            platform that is not here.
     """
     keras = load_keras()
     keras.utils.set_random_seed(seed)
@@ -109,7 +116,8 @@ def load_keras():
 
     Raises:
         ImportError: No backend is installed.
-        ValueError: Keras was imported with another backend.
+        ValueError: Keras was imported with another backend, or JAX_PLATFORMS
+            names a platform that is not here.
     """
     with _LOCK:
         backend = choose_backend()
@@ -128,9 +136,13 @@ def _import_quietly(backend: str):
     os.environ["KERAS_BACKEND"] = backend
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     with quiet_stderr():
-        import keras
+        error = _platform_error() if backend == "jax" else None
+        if error is None:  # raised in here, it would bring the log along
+            import keras
 
-        _wake_device()
+            _wake_device()
+    if error is not None:
+        raise error
     return keras
 
 
@@ -267,9 +279,7 @@ def version() -> str:
 def device_name() -> str:
     """Returns the kind of the device that computes, such as "CPU"."""
     if load_keras().backend.backend() == "jax":
-        import jax
-
-        device = jax.devices()[0]
+        device = first_jax_device()
         return device.platform.upper() + _kind(device.device_kind)
     import tensorflow as tf
 
@@ -278,6 +288,39 @@ def device_name() -> str:
         return "CPU"
     details = tf.config.experimental.get_device_details(devices[0])
     return "GPU" + _kind(details.get("device_name", ""))
+
+
+def first_jax_device() -> Any:
+    """Returns the device that JAX computes on.
+
+    Raises:
+        ValueError: JAX_PLATFORMS names a platform that is not here.
+    """
+    import jax
+
+    error = _platform_error()
+    if error is not None:
+        raise error
+    return jax.devices()[0]
+
+
+def _platform_error() -> ValueError | None:
+    """Returns what to raise where JAX_PLATFORMS names what is not here."""
+    import jax
+
+    platforms = os.environ.get("JAX_PLATFORMS")
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as error:  # without text for "cuda"
+        if not platforms:
+            raise
+        reason = " ".join(str(error).split())
+        return ValueError(
+            "`JAX_PLATFORMS` must name a platform that JAX finds here, or be "
+            f"left out. Received: {platforms!r}"
+            + (f"; JAX says: {reason}." if reason else ".")
+        )
+    return None
 
 
 def is_concrete(tensor) -> bool:
@@ -390,6 +433,9 @@ def _processor() -> tuple[str, frozenset[str]]:
 def choose_dtype() -> Choice:
     """Returns the type of numbers that `dtype="auto"` stands for, and why.
 
+    It is never float16, which overflows above 65,504 where float32 does not,
+    and in which a training loop must scale its loss.
+
     Returns:
         "mixed_bfloat16", weights in float32 and computing in bfloat16, where
         that is faster; else "float32".
@@ -402,17 +448,28 @@ def choose_dtype() -> Choice:
         return Choice("float32", f"with XLA: {compilation.why}")
     if capability >= FIRST_BFLOAT16_GPU:
         return Choice("mixed_bfloat16", "this device multiplies in bfloat16")
+    if capability >= FIRST_FLOAT16_GPU:
+        return Choice("float32", FLOAT16_ALONE)
     return Choice("float32", "this device does not multiply in bfloat16")
 
 
-def _accelerator() -> tuple[int, ...] | None:
-    """Returns the compute capability of the GPU, (99,) for a TPU, or None."""
-    if load_keras().backend.backend() == "jax":
-        import jax
+def default_dtype() -> Choice:
+    """Returns the type of numbers of a run that names none, and why.
 
-        device = jax.devices()[0]
+    Returns:
+        "mixed_bfloat16" on a TPU, else "float32".
+    """
+    if _accelerator() == TPU:
+        return Choice("mixed_bfloat16", "this is a TPU, made for bfloat16")
+    return Choice("float32", "the default")
+
+
+def _accelerator() -> tuple[int, ...] | None:
+    """Returns the compute capability of the GPU, `TPU`, or None."""
+    if load_keras().backend.backend() == "jax":
+        device = first_jax_device()
         if device.platform == "tpu":
-            return (99,)
+            return TPU
         if device.platform != "gpu":
             return None
         return tuple(map(int, str(device.compute_capability).split(".")))

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "bertbook"
 # Each may import from those before it; "" is the root.
 ROOMS = (
     "",
+    "devices",
     "text",
     "datasets",
     "batches",

@@ -10,6 +10,8 @@ import itertools
 import numpy as np
 
 from bertbook.batches.batching import to_fit
+from bertbook.batches.packing import block_mask
+from bertbook.devices.sharing import WHOLE
 from bertbook.runtime import keras, without_tuning
 
 POSITIONS_KEPT = 1_000  # far more steps than `fit` reads ahead
@@ -34,6 +36,14 @@ def with_weights(batch):
         "next_sentence_labels": labels,
         "next_sentence_weights": np.full(rows, is_pair, "float32"),
     }
+
+
+def with_block_mask(batch):
+    """Makes the mask of rows that hold several examples, where they do."""
+    if "example_numbers" not in batch:
+        return batch
+    rest = dict(batch)
+    return rest | {"attention_mask": block_mask(rest.pop("example_numbers"))}
 
 
 def pad_rows(batch, rows):
@@ -114,20 +124,23 @@ class Feed:
         done: Steps done.
         position: The position of the stream after them.
         parts: Parts that a step is computed in.
-        devices: Devices that share each part; rows of weight 0 fill up what
-            does not split evenly.
+        share: How the rows of each part are split over devices; rows of
+            weight 0 fill up what does not split evenly.
     """
 
-    def __init__(self, stream, batch_size, done, position, parts=1, devices=1):
+    def __init__(
+        self, stream, batch_size, done, position, parts=1, share=WHOLE
+    ):
         self.stream = stream
         self.batch_size = batch_size
         self.done = done
         self.positions = {done: position}
         self.parts = parts
-        self.rows = -(-batch_size // (parts * devices)) * parts * devices
+        self.share = share
+        self.rows = share.round_up(-(-batch_size // parts)) * parts
 
     def batches(self):
-        """Yields `(x, y, sample_weight)` endlessly."""
+        """Yields `(x, y, sample_weight)` of this process endlessly."""
         start = self.positions[self.done]
         numbered = enumerate(
             self.stream.batches(self.batch_size, start), self.done + 1
@@ -135,5 +148,6 @@ class Feed:
         for step, (batch, position) in numbered:
             self.positions[step] = position
             self.positions.pop(step - POSITIONS_KEPT, None)
-            batch = pad_rows(with_weights(batch), self.rows)
-            yield from to_steps(batch, self.parts)
+            batch = with_block_mask(pad_rows(with_weights(batch), self.rows))
+            for part in to_steps(batch, self.parts):
+                yield self.share.own(part)

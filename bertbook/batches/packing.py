@@ -42,15 +42,45 @@ def pack(
     Raises:
         ValueError: An example is longer than `max_length`.
     """
+    packed, places = pack_rows(batch, max_length)
+    mask = block_mask(packed.pop("example_numbers"))
+    packed["attention_mask"] = mask.astype("int32")
+    return packed, places
+
+
+def pack_rows(
+    batch: Mapping[str, np.ndarray],
+    max_length: int,
+    most: int | None = None,
+    slots: int | None = None,
+) -> tuple[dict[str, np.ndarray], list[Place]]:
+    """Packs as `pack` does, and leaves the mask to be made by `block_mask`.
+
+    Args:
+        batch: As in `pack`.
+        max_length: T.
+        most: E, so that every batch has one shape; a short example then takes
+            T / E columns. None takes what is needed.
+        slots: Masked tokens of a row; None takes what is needed.
+
+    Returns:
+        As `pack`; in place of the mask `example_numbers`, `(R, T)`: which
+        example of its row a token is of, from 1 on, 0 for padding.
+    """
     lengths = batch["attention_mask"].sum(axis=1).tolist()
-    places = find_places(lengths, max_length)
+    least = 1 if most is None else -(-max_length // most)
+    places = find_places([max(n, least) for n in lengths], max_length)
     rows = 1 + max(place.row for place in places)
-    most = 1 + max(place.number for place in places)
+    most = most or 1 + max(place.number for place in places)
     packed = {
         name: np.zeros((rows, max_length), "int32")
-        for name in ("input_ids", "token_type_ids", "position_ids")
+        for name in (
+            "input_ids",
+            "token_type_ids",
+            "position_ids",
+            "example_numbers",
+        )
     }
-    owner = np.full((rows, max_length), -1)  # which example a token is of
     packed["cls_positions"] = np.zeros((rows, most), "int32")
     for number, (place, length) in enumerate(zip(places, lengths, strict=True)):
         here = place.row, slice(place.start, place.start + length)
@@ -58,16 +88,26 @@ def pack(
             packed[name][here] = batch[name][number, :length]
         packed["position_ids"][here] = np.arange(length)
         packed["cls_positions"][place.row, place.number] = place.start
-        owner[here] = number
-    same = owner[:, :, np.newaxis] == owner[:, np.newaxis, :]  # (R, T, T)
-    packed["attention_mask"] = (same & (owner >= 0)[:, np.newaxis]).astype(
-        "int32"
-    )
+        packed["example_numbers"][here] = place.number + 1
     if SLOTS[0] in batch:
-        packed |= _pack_slots(batch, places)
+        packed |= _pack_slots(batch, places, slots)
     if "next_sentence_labels" in batch:
-        packed |= _pack_labels(batch["next_sentence_labels"], places)
+        packed |= _pack_labels(batch["next_sentence_labels"], places, most)
     return packed, places
+
+
+def block_mask(example_numbers: np.ndarray) -> np.ndarray:
+    """Returns a mask with which each example of a row sees itself alone.
+
+    Args:
+        example_numbers: `(R, T)`, as `pack_rows` returns it.
+
+    Returns:
+        `(R, T, T)`, int8, 1 where a token is visible.
+    """
+    asking = example_numbers[:, :, np.newaxis]  # (R, T, 1)
+    asked = example_numbers[:, np.newaxis, :]  # (R, 1, T)
+    return ((asking == asked) & (asked > 0)).astype("int8")
 
 
 def find_places(lengths: Sequence[int], max_length: int) -> list[Place]:
@@ -118,14 +158,14 @@ def unpack(
     ]
 
 
-def _pack_slots(batch, places) -> dict[str, np.ndarray]:
+def _pack_slots(batch, places, most=None) -> dict[str, np.ndarray]:
     """Moves the used slots of every example into its new row."""
     rows: dict[int, list[tuple[int, int]]] = {}
     used = batch["masked_lm_weights"] > 0
     for number, place in enumerate(places):
         slots = np.flatnonzero(used[number]).tolist()
         rows.setdefault(place.row, []).extend((number, i) for i in slots)
-    most = max(1, *map(len, rows.values()))
+    most = most or max(1, *map(len, rows.values()))
     packed = {
         name: np.zeros((len(rows), most), batch[name].dtype) for name in SLOTS
     }
@@ -137,9 +177,9 @@ def _pack_slots(batch, places) -> dict[str, np.ndarray]:
     return packed
 
 
-def _pack_labels(labels, places) -> dict[str, np.ndarray]:
+def _pack_labels(labels, places, most) -> dict[str, np.ndarray]:
     """Moves the label of every example into its new row."""
-    shape = tuple(1 + max(p[i] for p in places) for i in (0, 2))
+    shape = 1 + max(place.row for place in places), most
     packed = {
         "next_sentence_labels": np.zeros(shape, "int32"),
         "next_sentence_weights": np.zeros(shape, "float32"),

@@ -15,6 +15,7 @@ import numpy as np
 from bertbook.batches.batching import bucket_length, bucketed
 from bertbook.batches.progress import Progress
 from bertbook.checks import check_count
+from bertbook.devices.sharing import WHOLE, Share
 from bertbook.runtime import keras
 
 GROUPS = 50  # batches that are sorted by length together
@@ -180,7 +181,12 @@ def draw_batches(
 
 
 def steps(
-    rows: Rows, batch_size: int, limit: int, seed: int, done: int = 0
+    rows: Rows,
+    batch_size: int,
+    limit: int,
+    seed: int,
+    done: int = 0,
+    share: Share = WHOLE,
 ) -> Iterator[tuple[dict, Any, Any]]:
     """Yields batches for `fit` endlessly, starting at a step.
 
@@ -190,13 +196,17 @@ def steps(
         limit: The longest length that the model takes.
         seed: Seed of the order.
         done: Steps done before.
+        share: How the rows of a batch are split over devices. Rows of weight
+            0 fill up what does not split evenly; the rows of this process are
+            yielded.
     """
     lengths = rows.lengths()
+    filled = share.round_up(batch_size)
     epoch, skipped = divmod(done, -(-len(rows) // batch_size))
     while True:
         batches = draw_batches(lengths, batch_size, limit, (seed, epoch))
         for numbers, length in batches[skipped:]:
-            yield rows.step(numbers.tolist(), length, batch_size)
+            yield share.own(rows.step(numbers.tolist(), length, filled))
         epoch, skipped = epoch + 1, 0
 
 

@@ -7,7 +7,14 @@ import json
 from typing import Any
 
 from bertbook.cli import own_data
-from bertbook.cli.parsing import DTYPE, add_command, count
+from bertbook.cli.parsing import (
+    DTYPE,
+    add_command,
+    add_processes,
+    count,
+    settle_dtype,
+)
+from bertbook.devices.processes import is_writer
 from bertbook.files import read_json
 from bertbook.locations import find_folder
 from bertbook.tasks.labels import names_of, names_of_tags
@@ -38,6 +45,7 @@ def add_commands(commands) -> None:
     _add_run(parser.add_argument)
     own_data.add_columns(parser)
     _add_recipe(parser.add_argument)
+    add_processes(parser)
     parser = add_command(
         commands,
         "evaluate",
@@ -142,7 +150,7 @@ def _add_recipe(add) -> None:
         default=500,
         help="steps between checkpoints",
     )
-    add("--dtype", default="float32", help=DTYPE)
+    add("--dtype", help=DTYPE)
 
 
 def finetune(options) -> None:
@@ -159,7 +167,8 @@ def finetune(options) -> None:
     from bertbook.runtime import keras
 
     keras.utils.set_random_seed(options.seed)
-    model = model_for(train, options.model, task, dtype=options.dtype)
+    dtype = settle_dtype(options.dtype)
+    model = model_for(train, options.model, task, dtype=dtype)
     more = {}
     if options.class_weight is not None:
         more["class_weight"] = options.class_weight
@@ -184,7 +193,8 @@ def finetune(options) -> None:
         ),
         **more,
     )
-    print(f"written: {options.out}")
+    if is_writer():
+        print(f"written: {options.out}")
 
 
 def model_for(data, name_or_dir, task=None, **options):

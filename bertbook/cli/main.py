@@ -16,7 +16,14 @@ from bertbook.cli import (
     predict,
     translation,
 )
-from bertbook.cli.parsing import DTYPE, Help, add_command
+from bertbook.cli.parsing import (
+    AUTO,
+    DTYPE,
+    Help,
+    add_command,
+    add_processes,
+)
+from bertbook.devices import joining, processes
 from bertbook.files import check_folder
 from bertbook.pretraining import examples, masking
 
@@ -49,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         if hasattr(options, "out"):  # before hours of work for it
             check_folder(options.out, "--out")
+        _join_others(options)
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # as by `| head`: nobody reads any more
@@ -68,6 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             FAILED,
         )
     return 0
+
+
+def _join_others(options) -> None:
+    """Joins the other processes of a command that several run together."""
+    if not hasattr(options, "processes"):
+        return
+    given = options.processes, options.coordinator, options.process_id
+    if any(value is not None for value in given) or joining.COUNT in (
+        os.environ
+    ):
+        number = None if options.processes == AUTO else options.processes
+        joining.join_processes(options.coordinator, number, options.process_id)
 
 
 def _prepare_streams() -> bool:
@@ -114,7 +134,7 @@ def _end_with(text, status: int) -> int:
         _discard_output()
     line = " ".join(str(text).split())
     print(f"bertbook: {line}", file=sys.stderr)
-    return status
+    return processes.end_failed(status)
 
 
 def _discard_output() -> None:
@@ -168,6 +188,7 @@ def _add_pretrain(commands) -> None:
     _add_model(parser)
     _add_recipe(parser.add_argument)
     _add_examples(parser.add_argument)
+    add_processes(parser)
 
 
 def _add_model(parser) -> None:
@@ -214,9 +235,15 @@ def _add_recipe(add) -> None:
     ):
         text = f"steps between {what}"
         add(f"--{name}-steps", type=int, default=steps, help=text)
-    add("--dtype", default="float32", help=DTYPE)
+    add("--dtype", help=DTYPE)
     add("--workers", type=int, default=0, help="processes that make examples")
     add("--data-parallel", action="store_true", help="use every device (JAX)")
+    add(
+        "--model-parallel",
+        type=int,
+        default=1,
+        help="devices that share one copy of the model (JAX)",
+    )
     add("--tensorboard", action="store_true", help="write its logs too")
 
 
@@ -236,6 +263,11 @@ def _add_examples(add) -> None:
         help="what is hidden as a whole",
     )
     add("--no-next-sentence", action="store_true", help="single texts")
+    add(
+        "--packed",
+        action="store_true",
+        help="let several short examples share a row",
+    )
     add(
         "--held-out",
         type=float,
@@ -273,6 +305,7 @@ def _pretrain_model(options) -> None:
         examples=examples.ExampleSettings(
             max_length=options.max_length,
             next_sentence=not options.no_next_sentence,
+            packed=options.packed,
             masking=masking.Masking(
                 rate=options.mask_rate, unit=options.mask_unit
             ),
@@ -280,6 +313,7 @@ def _pretrain_model(options) -> None:
         held_out=options.held_out,
         workers=options.workers,
         data_parallel=options.data_parallel,
+        model_parallel=options.model_parallel,
         reporting=Reporting(
             log_steps=options.log_steps,
             evaluation_steps=options.evaluation_steps,
@@ -287,7 +321,8 @@ def _pretrain_model(options) -> None:
             tensorboard=options.tensorboard,
         ),
     )
-    print(f"written: {options.out}")
+    if processes.is_writer():
+        print(f"written: {options.out}")
 
 
 def _vocabulary_of(options) -> str | int:

@@ -7,10 +7,15 @@ to it here; where there is none, the text says what happens without the option.
 import argparse
 from typing import Any
 
+from bertbook import runtime
+from bertbook.devices.processes import is_writer
+
 DTYPE = (
     "number type to compute in: float32, mixed_bfloat16, mixed_float16, or "
-    "auto, which takes what is fast here"
+    "auto, which takes what is fast here; without it float32, on a TPU "
+    "mixed_bfloat16"
 )
+AUTO = "auto"
 
 
 class Help(argparse.HelpFormatter):
@@ -44,6 +49,40 @@ def add_command(commands: Any, name: str, text: str, run: Any) -> Any:
     return parser
 
 
+def add_processes(parser: Any) -> None:
+    """Adds the options of a command that several processes may run together."""
+    group = parser.add_argument_group(
+        "several processes",
+        "Run the same command in each of them, on one machine or on several "
+        "that see the same --out (JAX). The environment variables "
+        "KERAS_DISTRIBUTION_NUM_PROCESSES, _PROCESS_ID and _JOB_ADDRESSES do "
+        "the same as the options.",
+    )
+    group.add_argument(
+        "--processes",
+        type=processes,
+        metavar="N",
+        help="how many train together; auto takes what a cluster tells, such "
+        "as Slurm; without it this process trains alone",
+    )
+    group.add_argument(
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="address of process 0; without it that of the cluster",
+    )
+    group.add_argument(
+        "--process-id",
+        type=int,
+        metavar="I",
+        help="number of this process, from 0; without it that of the cluster",
+    )
+
+
+def processes(word: str) -> int | str:
+    """Reads how many processes there are; auto stays a word."""
+    return word if word == AUTO else count(word)
+
+
 def count(word: str) -> int:
     """Reads a whole number from 1 on from a command line."""
     if not (word.isascii() and word.isdecimal()) or int(word) < 1:
@@ -51,3 +90,17 @@ def count(word: str) -> int:
             f"must be an integer >= 1. Received: {word}"
         )
     return int(word)
+
+
+def settle_dtype(word: str | None) -> str:
+    """Returns the number type of a command, and prints a default of its own.
+
+    Args:
+        word: What `--dtype` says; None for nothing.
+    """
+    if word is not None:
+        return word
+    dtype, why = runtime.default_dtype()
+    if dtype != "float32" and is_writer():
+        print(f"dtype: {dtype}, {why}")
+    return dtype

@@ -2,7 +2,7 @@
 
 import itertools
 
-from bertbook.cli.parsing import DTYPE, add_command, count
+from bertbook.cli.parsing import DTYPE, add_command, count, settle_dtype
 from bertbook.cli.texts import (
     add_texts,
     answer,
@@ -103,7 +103,7 @@ def _add_recipe(add) -> None:
         default=5,
         help="last checkpoints whose weights are averaged in the end",
     )
-    add("--dtype", default="float32", help=DTYPE)
+    add("--dtype", help=DTYPE)
     add("--seed", type=int, default=0, help="seed of everything")
     for name, steps, what in (
         ("checkpoint", 200, "checkpoints"),
@@ -142,7 +142,7 @@ def train_translation(options) -> None:
             label_smoothing=options.label_smoothing,
             checkpoint_steps=options.checkpoint_steps,
             averaged=options.averaged,
-            dtype=options.dtype,
+            dtype=settle_dtype(options.dtype),
             seed=options.seed,
         ),
         dev,

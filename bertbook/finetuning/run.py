@@ -11,6 +11,13 @@ import numpy as np
 from bertbook.batches.feeding import feed_fit
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
+from bertbook.devices.processes import (
+    is_writer,
+    process_count,
+    together,
+    wait_for_all,
+)
+from bertbook.devices.sharing import current_share
 from bertbook.files import read_json, write_json
 from bertbook.finetuning.callbacks import EpochCallbacks
 from bertbook.finetuning.scores import check_metrics, score_task
@@ -90,9 +97,10 @@ class Run:
         self.record = record
         self.options = options
         self.callbacks = callbacks
+        self.verbose = options.verbose and is_writer()
         self.folder = None
         if out is not None:
-            self.folder = RunFolder(out, options.verbose, loss_label(task))
+            self.folder = RunFolder(out, self.verbose, loss_label(task))
         self.rows = []
         self.best = None
         self.best_weights = None
@@ -109,9 +117,14 @@ class Run:
             ValueError: Another run trains into the folder, or it holds a run
                 with other settings.
         """
-        if self.folder is None:
-            self.train()
-            return self.history()
+        with together():
+            if self.folder is None:
+                self.train()
+                return self.history()
+            return self._go_in_folder()
+
+    def _go_in_folder(self):
+        """Trains into the folder, or loads what is finished there."""
         with self.folder.hold():
             start = hash_of_start(self.model, self.folder.record)
             self.record["start"] = start
@@ -139,7 +152,7 @@ class Run:
             for layer, trainable in frozen:
                 layer.trainable = trainable
         self._keep_best()
-        if self.folder is not None:
+        if self.folder is not None and is_writer():
             history = self.history()
             write_json(self.folder.path / HISTORY, history)
             cards.write_task_card(self.folder.path, record, history)
@@ -156,6 +169,7 @@ class Run:
             limit,
             self.record["seed"],
             done,
+            current_share(),
         )
         tasks = [
             (self.options.evaluation_steps or self.steps_per_epoch, self._judge)
@@ -170,7 +184,7 @@ class Run:
             self.batch_size,
             {"loss": "loss"},
             tasks,
-            verbose=self.options.verbose,
+            verbose=self.verbose,
             unit="rows",
         )
         steps_left = self.total_steps - done
@@ -231,7 +245,7 @@ class Run:
         self.best["no_answer_threshold"] = threshold
         if self.folder is None:
             self.best_weights = self.model.get_weights()
-        else:
+        elif is_writer():
             checkpoint.save_weights(self.folder.path / BEST, self.model)
 
     def _keep_best(self):
@@ -241,6 +255,7 @@ class Run:
         if self.best_weights is not None:
             self.model.set_weights(self.best_weights)
         else:
+            wait_for_all("the best weights are written")
             checkpoint.load_weights(self.folder.path / BEST, self.model)
         if self.best["no_answer_threshold"] is not None:
             keep_in_config(
@@ -380,11 +395,17 @@ def _reseed(model, seed):
 
 @contextlib.contextmanager
 def unchanged_by_errors(model):
-    """Restores a model where the body of the `with` statement fails."""
+    """Restores a model where the body of the `with` statement fails.
+
+    Where several processes train together a failure ends all of them, and
+    nobody is left to restore it with.
+    """
     config, weights = model.config, model.get_weights()
     try:
         yield
     except BaseException:  # an interruption, too
+        if process_count() > 1:
+            raise
         model.config = config
         model.set_weights(weights)
         raise

@@ -6,15 +6,26 @@ matrix multiplication makes query, key and value; the published checkpoints
 hold three matrices, which `formats` joins.
 """
 
+import functools
 import math
+import warnings
 from typing import NamedTuple
 
 from bertbook.islands import masked_softmax
 from bertbook.model.layers import Dense, Dropout
-from bertbook.runtime import choose_compilation, device_name, keras, ops
+from bertbook.runtime import (
+    choose_compilation,
+    device_name,
+    first_jax_device,
+    keras,
+    ops,
+)
 
 MASKED_SCORE = -10_000.0  # finite in float16; softmax still returns exactly 0
 PATHS = ("einsum", "fused", "islands")
+TEST_SHAPE = 2, 3, 128  # rows, heads and tokens of the test of a fused kernel
+NO_TPU_KERNEL = "JAX has no fused attention for an encoder on a TPU"
+TOLERANCE = 0.05  # of the largest number, in 16 bits
 
 
 def scaled_dot_product_attention(
@@ -176,7 +187,7 @@ def fused_attention(query, key, value, attention_mask=None):
     """Computes the context in one call of JAX, without keeping the weights.
 
     On a GPU with a 16-bit policy JAX may use the cuDNN kernel, which wants the
-    mask in its full shape.
+    mask in its full shape. `choose_path` tests it there before it is used.
 
     Args:
         query: Float tensor of shape `(B, N, T, H)`; key and value alike.
@@ -227,13 +238,90 @@ def island_attention(query, key, value, attention_mask=None, dropout=None):
     return context, weights
 
 
-def choose_path(attention, dropout_rate, dtype="float32"):
+@functools.cache
+def find_fused_fault(head_size, dtype):
+    """Compares the fused path with the plain one on a batch with padding.
+
+    Args:
+        head_size: H.
+        dtype: The type of numbers that a model computes in.
+
+    Returns:
+        What is wrong with the context or a gradient of the fused path here,
+        or the error that it raised, as text. None where they agree.
+    """
+    import jax
+
+    batch, heads, length = TEST_SHAPE
+    draw = functools.partial(
+        keras.random.normal, (batch, heads, length, head_size), dtype=dtype
+    )
+    query, key, value, probe = (draw(seed=seed) for seed in range(4))
+    seen = ops.array([[length], [length // 3]])  # tokens of each row
+    mask = (ops.arange(length) < seen)[:, None, None, :]  # (B, 1, 1, S)
+
+    def run(attend):
+        def total(query, key, value):
+            context = attend(query, key, value, mask)
+            return ops.sum(ops.cast(context * probe, "float32")), context
+
+        run = jax.value_and_grad(total, argnums=(0, 1, 2), has_aux=True)
+        (_, context), gradients = jax.jit(run)(query, key, value)
+        return [ops.cast(x, "float32") for x in (context, *gradients)]
+
+    expected = run(lambda *inputs: scaled_dot_product_attention(*inputs)[0])
+    try:
+        received = run(lambda *inputs: fused_attention(*inputs))
+    except Exception as error:  # of the kernel, the compiler or the device
+        text = str(error).strip() or "no text"
+        return f"{type(error).__name__}: {text.splitlines()[0]}"
+    differences = [
+        float(ops.max(ops.abs(one - other)) / ops.max(ops.abs(other)))
+        for one, other in zip(received, expected, strict=True)
+    ]
+    names = "context", "gradient of query", "gradient of key", "of value"
+    for name, difference in zip(names, differences, strict=True):
+        if not difference <= TOLERANCE:  # NaN, too
+            return f"{name} differs by {difference:.3g} of its largest number"
+    return None
+
+
+def _choose_fused(head_size, dtype):
+    """Returns the fused path, or the plain one where it cannot be trusted.
+
+    Raises:
+        ValueError: The device is a TPU.
+    """
+    platform = first_jax_device().platform
+    if platform == "tpu":
+        raise ValueError(
+            f'`attention="fused"` cannot run here: {NO_TPU_KERNEL}; "auto" and '
+            '"einsum" can.'
+        )
+    if platform != "gpu":
+        return "fused", "asked for"
+    fault = find_fused_fault(head_size, dtype)
+    if fault is None:
+        return "fused", "asked for; it agrees with the plain path here"
+    warnings.warn(
+        f'`attention="fused"` fails its test on {device_name()}, so the plain '
+        f"path, einsum, runs instead. {fault}",
+        stacklevel=4,
+    )
+    return "einsum", f"the fused path fails its test here: {fault}"
+
+
+def choose_path(attention, dropout_rate, dtype="float32", head_size=64):
     """Returns which implementation runs, and why.
+
+    On a GPU the fused path is first compared with the plain one; where they
+    differ, a warning says so and the plain one runs.
 
     Args:
         attention: "auto", "einsum", "fused" or "islands".
         dropout_rate: The rate at which attention weights are dropped.
         dtype: The type of numbers that the model computes in.
+        head_size: H.
 
     Returns:
         The path, one of `PATHS`, and the reason, a sentence.
@@ -254,6 +342,8 @@ def choose_path(attention, dropout_rate, dtype="float32"):
     if attention == "auto":
         if compilation.path == "islands":
             return "islands", compilation.why
+        if device_name().startswith("TPU"):
+            return "einsum", NO_TPU_KERNEL
         return "einsum", (
             "no fused path was measured to be faster on this kind of device"
         )
@@ -269,6 +359,7 @@ def choose_path(attention, dropout_rate, dtype="float32"):
                 "`attention_probs_dropout_prob` to 0. Received: "
                 f"{dropout_rate}."
             )
+        return _choose_fused(head_size, dtype)
     return attention, "asked for"
 
 

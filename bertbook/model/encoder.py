@@ -153,7 +153,10 @@ class BertEncoder(Pretrained, keras.Model):
         self.config = config
         self.asked_attention = attention
         self.attention, self.attention_reason = choose_path(
-            attention, config.attention_probs_dropout_prob, self.compute_dtype
+            attention,
+            config.attention_probs_dropout_prob,
+            self.compute_dtype,
+            config.hidden_size // config.num_attention_heads,
         )
         self.embeddings = BertEmbeddings(
             config, dtype=self.dtype_policy, name="embeddings"

@@ -10,6 +10,7 @@ import numpy as np
 
 from bertbook.batches.batching import to_fit
 from bertbook.batches.feeding import pad_rows, with_weights
+from bertbook.devices.sharing import current_share
 from bertbook.pretraining.corpus import read_shard
 from bertbook.pretraining.stream import ExampleStream
 from bertbook.text.wordpiece import CONTINUATION
@@ -70,6 +71,8 @@ def score_pretraining(model, examples, batch_size=64):
     rows = len(examples["input_ids"])
     starts = range(0, rows, batch_size)
     examples = with_weights(examples)
+    share = current_share()
+    filled = share.round_up(batch_size)
 
     def batches():
         for start in starts:
@@ -80,7 +83,7 @@ def score_pretraining(model, examples, batch_size=64):
                 n: a if a.dtype == "float32" else a.astype("int32")
                 for n, a in cut.items()
             }
-            yield to_fit(pad_rows(cut, batch_size))
+            yield share.own(to_fit(pad_rows(cut, filled)))
 
     logs = model.evaluate(
         batches(), steps=len(starts), verbose=0, return_dict=True

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bertbook.batches.packing import pack_rows
 from bertbook.pretraining.corpus import Shard
 from bertbook.pretraining.masking import Masking, Pieces, mask_rows
 from bertbook.training.settings import (
@@ -20,6 +21,8 @@ from bertbook.training.settings import (
 )
 
 IS_NEXT, NOT_NEXT = 0, 1  # the labels, as in Google's code
+MOST_IN_A_ROW = 16  # examples that share one
+PACKED_TOGETHER = 1_024  # examples that rows are found for at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,9 @@ class ExampleSettings:
         masking: Which tokens are hidden.
         dynamic: Whether every epoch draws its own pairs and masks; if not, all
             have those of the first.
+        packed: Whether several short examples share a row, each blind to the
+            others, so that less is padding. An example of `max_length` has a
+            row of its own.
 
     Raises:
         ValueError: `max_length` leaves no room, or a share is outside [0, 1].
@@ -45,9 +51,10 @@ class ExampleSettings:
     short_share: float = 0.1
     masking: Masking = field(default_factory=Masking)
     dynamic: bool = True
+    packed: bool = False
 
     def __post_init__(self) -> None:
-        check_switches(self, "next_sentence", "dynamic")
+        check_switches(self, "next_sentence", "dynamic", "packed")
         set_count(self, "max_length", 5 if self.next_sentence else 3)
         set_share(self, "short_share")
         check_kind(self.masking, "masking", Masking)
@@ -241,6 +248,36 @@ def assemble(
         "token_type_ids": (place > first_sep) & (place <= last_sep),
         "attention_mask": place <= last_sep,
     }
+
+
+def pack_examples(
+    examples: dict[str, np.ndarray],
+    settings: ExampleSettings,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """Packs the examples of a shard, and mixes the rows.
+
+    Returns:
+        A batch as `packing.pack_rows` returns it, with labels and weights of
+        the next sentence, `(R, E)`.
+    """
+    parts = []
+    for start in range(0, len(examples["input_ids"]), PACKED_TOGETHER):
+        stop = start + PACKED_TOGETHER
+        part = {name: array[start:stop] for name, array in examples.items()}
+        slots = settings.slots + MOST_IN_A_ROW
+        rows, _ = pack_rows(part, settings.max_length, MOST_IN_A_ROW, slots)
+        parts.append(rows)
+    packed = {
+        name: np.concatenate([part[name] for part in parts])
+        for name in parts[0]
+    }
+    if not settings.next_sentence:
+        shape = packed["cls_positions"].shape
+        packed["next_sentence_labels"] = np.zeros(shape, "int32")
+        packed["next_sentence_weights"] = np.zeros(shape, "float32")
+    order = rng.permutation(len(packed["input_ids"]))
+    return {name: array[order] for name, array in packed.items()}
 
 
 def describe(examples: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Differences: the rows of every epoch are drawn again; what else differs is
 said in `examples`, `masking` and `optimizers`.
 """
 
-import contextlib
 import dataclasses
 import itertools
 from pathlib import Path
@@ -12,8 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from bertbook.batches.feeding import Feed
-from bertbook.checks import check_switch, is_integer
+from bertbook.checks import is_integer
 from bertbook.config import SIZES, BertConfig
+from bertbook.devices.processes import is_writer, together, writer_first
+from bertbook.devices.sharing import WHOLE, shared_devices
 from bertbook.files import read_json
 from bertbook.locations import find_folder
 from bertbook.model.bert import BertForPreTraining
@@ -34,6 +35,7 @@ from bertbook.runtime import (
     choose_compilation,
     choose_dtype,
     compiles_whole,
+    default_dtype,
     keras,
     ops,
 )
@@ -91,7 +93,8 @@ class PretrainingRecipe:
         weight_decay: As in `make_optimizer`; `beta_2` and `clip_norm` alike.
         accumulation: Parts that an update is computed in.
         dtype: "float32", "mixed_bfloat16", or "mixed_float16", which scales
-            the loss; "auto" is what `runtime.choose_dtype` says.
+            the loss; "auto" is what `runtime.choose_dtype` says. None is
+            "float32", and "mixed_bfloat16" on a TPU.
         seed: Seed of weights, dropout, pairs, masks and order.
 
     Numbers of NumPy become plain ones, so that a record can hold them.
@@ -110,7 +113,7 @@ class PretrainingRecipe:
     beta_2: float = 0.999
     clip_norm: float = 1.0
     accumulation: int = 1
-    dtype: str = "float32"
+    dtype: str | None = None
     seed: int = 0
 
     def __post_init__(self):
@@ -122,7 +125,8 @@ class PretrainingRecipe:
             set_share(self, name)
         set_number(self, "weight_decay", zero=True)
         set_share(self, "beta_2", one=False)
-        check_choice(self.dtype, "dtype", DTYPES)
+        if self.dtype is not None:
+            check_choice(self.dtype, "dtype", DTYPES)
         set_seed(self)
         if self.batch_size % self.accumulation:
             raise ValueError(
@@ -171,11 +175,17 @@ def pretrain(
     data_parallel=False,
     reporting=None,
     evaluate=None,
+    model_parallel=1,
+    steps_per_execution=1,
 ):
     """Pre-trains a BERT and saves it in a folder; resumes where it stopped.
 
     The same call again resumes, and once finished changes nothing. It may be
     killed at any moment: the result is the same, byte for byte.
+
+    After `join_processes` each process computes its rows of every batch, and
+    process 0 writes the folder, which all of them must see. The losses are
+    those of one process, so that any number of them may resume.
 
     Args:
         corpus: Text files, documents separated by an empty line; or a
@@ -193,10 +203,17 @@ def pretrain(
         examples: An `ExampleSettings`; None means the paper's.
         held_out: Share of the documents that are only evaluated on.
         workers: Processes that make examples in advance.
-        data_parallel: Whether all devices share each batch; JAX only.
+        data_parallel: Whether all devices share each batch; JAX only. A
+            distribution of Keras that is set already stays.
         reporting: A `Reporting`.
         evaluate: A function of the model that returns a dict of numbers for
-            the log, in place of the scores on held-out documents.
+            the log, in place of the scores on held-out documents. Every
+            process calls it.
+        model_parallel: Devices that share one copy of the model, for one that
+            is too large for a device; JAX only.
+        steps_per_execution: Steps that the device takes per call. A small
+            model is faster with 10 to 100; what is due in one of them is done
+            after the last. The result is the same.
 
     Returns:
         The trained `BertForPreTraining`.
@@ -210,13 +227,22 @@ def pretrain(
     """
     examples = ExampleSettings() if examples is None else examples
     reporting = Reporting() if reporting is None else reporting
-    _check_settings(recipe, examples, reporting, data_parallel, evaluate)
+    _check_settings(recipe, examples, reporting, evaluate)
     workers = checked_count(workers, "workers", least=0)
+    together_steps = checked_count(steps_per_execution, "steps_per_execution")
+    if not is_writer():
+        reporting = dataclasses.replace(
+            reporting, verbose=False, tensorboard=False
+        )
     folder = RunFolder(out, reporting.verbose)
     if not isinstance(corpus, Corpus):
         corpus = check_files(corpus)
     content = corpus_content(corpus, held_out)
-    with folder.hold(), _shared_devices(data_parallel) as devices:
+    with (
+        together(),
+        folder.hold(),
+        shared_devices(data_parallel, model_parallel) as share,
+    ):
         vocab_size = tokenizer if is_integer(tokenizer) else None
         tokenizer = _choose_tokenizer(tokenizer, corpus, folder)
         config = choose_config(model, tokenizer, examples)
@@ -231,28 +257,30 @@ def pretrain(
         folder.check(record, ADDED)
         if folder.is_finished():
             return BertForPreTraining.from_pretrained(folder.path)
-        shards = _prepare_shards(corpus, tokenizer, folder, held_out, recipe)
+        shards = writer_first(
+            lambda: _prepare_shards(corpus, tokenizer, folder, held_out, recipe)
+        )
         pieces = Pieces.of(tokenizer)
         stream = ExampleStream(shards, pieces, examples, recipe.seed, workers)
-        compile_for_pretraining(trained, recipe)
+        compile_for_pretraining(trained, recipe, together_steps)
         folder.begin(record, ADDED)  # now that nothing is left to be refused
-        if vocab_size is not None:
+        if vocab_size is not None and is_writer():
             tokenizer.save_pretrained(folder.path / TOKENIZER)
         evaluate = evaluate or evaluator(stream, shards)
-        run_steps(trained, stream, folder, recipe, reporting, evaluate, devices)
+        run_steps(trained, stream, folder, recipe, reporting, evaluate, share)
         trained.tokenizer = tokenizer
-        folder.draw_log()
-        cards.write_card(folder.path, record, shards.record)
-        trained.save_pretrained(folder.path)
+        if is_writer():
+            folder.draw_log()
+            cards.write_card(folder.path, record, shards.record)
+            trained.save_pretrained(folder.path)
     return trained
 
 
-def _check_settings(recipe, examples, reporting, data_parallel, evaluate):
+def _check_settings(recipe, examples, reporting, evaluate):
     """Refuses settings of a run that are of another kind."""
     check_kind(recipe, "recipe", PretrainingRecipe)
     check_kind(examples, "examples", ExampleSettings)
     check_kind(reporting, "reporting", Reporting)
-    check_switch(data_parallel, "data_parallel")
     if evaluate is not None and not callable(evaluate):
         raise ValueError(
             "`evaluate` must be a function of the model. Received: "
@@ -330,22 +358,24 @@ def choose_config(model, tokenizer, examples):
 
 
 def settle_dtype(recipe, path, verbose=True):
-    """Returns a recipe with a definite `dtype`, where it was "auto".
+    """Returns a recipe with a definite `dtype`, where it was "auto" or None.
 
     A run that was begun on another machine keeps its dtype.
 
     Args:
         recipe: A `PretrainingRecipe`.
         path: The record of the run, which may exist already.
-        verbose: Whether to print what it is, and why.
+        verbose: Whether to print what it is, and why; float32 is not worth a
+            line where nothing was asked for.
     """
-    if recipe.dtype != "auto":
+    if recipe.dtype not in ("auto", None):
         return recipe
-    dtype, why = choose_dtype()
+    choose = choose_dtype if recipe.dtype == "auto" else default_dtype
+    dtype, why = choose()
     if path.is_file():
         stored = read_json(path).get("recipe", {})
-        dtype, why = stored.get("dtype", dtype), "as the run began"
-    if verbose:
+        dtype, why = stored.get("dtype") or dtype, "as the run began"
+    if verbose and (recipe.dtype == "auto" or dtype != "float32"):
         print(f"dtype: {dtype}, {why}")
     return dataclasses.replace(recipe, dtype=dtype)
 
@@ -353,9 +383,12 @@ def settle_dtype(recipe, path, verbose=True):
 def _make_record(model, config, tokenizer, recipe, examples):
     """Returns everything that changes the result of a run, for JSON."""
     is_start = isinstance(model, str | Path) and model not in SIZES
+    settings = dataclasses.asdict(examples)
+    if not examples.packed:
+        del settings["packed"]  # which older records lack
     return {
         "recipe": dataclasses.asdict(recipe),
-        "examples": dataclasses.asdict(examples),
+        "examples": settings,
         "config": config.to_dict(),
         "start": Path(model).name if is_start else None,
         "vocabulary": vocabulary_hash(tokenizer),
@@ -380,7 +413,7 @@ def make_model(model, config, recipe):
     return BertForPreTraining.from_pretrained(model, dtype=recipe.dtype)
 
 
-def compile_for_pretraining(model, recipe):
+def compile_for_pretraining(model, recipe, steps_per_execution=1):
     """Compiles a model with both losses, accuracies and the optimizer.
 
     The losses are sums, for the weights of `feeding.to_steps`.
@@ -406,6 +439,7 @@ def compile_for_pretraining(model, recipe):
         loss=pretraining_losses("sum"),
         weighted_metrics=pretraining_metrics(),
         jit_compile=compiles_whole(model.compute_dtype, COMPILE),
+        steps_per_execution=steps_per_execution * recipe.accumulation,
     )
     optimizer.build(model.trainable_variables)
     _build_losses(model)
@@ -429,30 +463,7 @@ def _build_losses(model):
     model.reset_metrics()
 
 
-@contextlib.contextmanager
-def _shared_devices(data_parallel):
-    """Lets Keras split every batch over all devices, and yields their number.
-
-    Raises:
-        ValueError: The backend is TensorFlow, where Keras cannot.
-    """
-    if not data_parallel:
-        yield 1
-        return
-    if keras.backend.backend() != "jax":
-        raise ValueError(
-            "`data_parallel` needs the JAX backend. Received: "
-            f"{keras.backend.backend()}."
-        )
-    before = keras.distribution.distribution()
-    keras.distribution.set_distribution(keras.distribution.DataParallel())
-    try:
-        yield len(keras.distribution.list_devices())
-    finally:
-        keras.distribution.set_distribution(before)
-
-
-def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
+def run_steps(model, stream, folder, recipe, reporting, evaluate, share=WHOLE):
     """Trains a compiled model from its last checkpoint to the last step.
 
     Args:
@@ -462,7 +473,7 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
         recipe: A `PretrainingRecipe`.
         reporting: A `Reporting`.
         evaluate: A function of the model that returns numbers for the log.
-        devices: How many share a batch.
+        share: How the rows of a batch are split over devices.
     """
     done, place = folder.resume(model, _is_position) or (0, Position())
     if done == recipe.steps:
@@ -473,7 +484,7 @@ def run_steps(model, stream, folder, recipe, reporting, evaluate, devices=1):
         done,
         Position(*place),
         recipe.accumulation,
-        devices,
+        share,
     )
 
     def check(row):
@@ -534,9 +545,8 @@ def evaluator(stream, shards):
     """Returns a function of a model that scores it on held-out documents."""
     if not shards.shards("held_out"):
         return lambda model: {}
-    examples = evaluation.held_out_examples(
-        shards, stream.pieces, stream.settings
-    )
+    one_a_row = dataclasses.replace(stream.settings, packed=False)
+    examples = evaluation.held_out_examples(shards, stream.pieces, one_a_row)
 
     def evaluate(model):
         scores = evaluation.score_pretraining(model, examples)

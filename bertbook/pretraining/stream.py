@@ -21,7 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bertbook.pretraining.corpus import Corpus, read_shard
-from bertbook.pretraining.examples import ExampleSettings, make_examples
+from bertbook.pretraining.examples import (
+    ExampleSettings,
+    make_examples,
+    pack_examples,
+)
 from bertbook.pretraining.masking import Pieces
 from bertbook.training.settings import checked_count
 
@@ -193,7 +197,10 @@ def run_task(task: Task) -> dict[str, np.ndarray]:
     """Makes the examples of one shard; this is what a worker runs."""
     rng = np.random.default_rng(task.seed)
     shard = read_shard(task.path)
-    return make_examples(shard, task.pieces, task.settings, rng)
+    examples = make_examples(shard, task.pieces, task.settings, rng)
+    if task.settings.packed:
+        return pack_examples(examples, task.settings, rng)
+    return examples
 
 
 def _cut(examples, start: int, stop: int) -> dict[str, np.ndarray]:

@@ -17,13 +17,16 @@ class Log:
     Args:
         path: The file; rows from a step on that will be done again are cut.
         done: Number of steps done.
+        is_kept: Whether the file is written; where several processes train
+            together, one of them does.
 
     Raises:
         ValueError: The file is damaged, or is no log of a run.
     """
 
-    def __init__(self, path, done=0):
+    def __init__(self, path, done=0, is_kept=True):
         self.path = Path(path)
+        self.is_kept = is_kept
         self.rows = []
         if self.path.is_file():
             rows = _read_log(self.path)
@@ -37,6 +40,8 @@ class Log:
 
     def _write(self):
         """Writes all rows; columns are those of any of them."""
+        if not self.is_kept:
+            return
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
         with (
             write_whole(self.path) as part,
@@ -85,7 +90,9 @@ class Monitor(keras.callbacks.Callback):
     """Logs, evaluates and saves every so many steps of a call of `fit`.
 
     A step is an update of the weights; with gradient accumulation `fit` sees
-    several batches a step. A row of means is made whenever something is due.
+    several batches a step. Where it takes several steps per call, what is due
+    in one of them is done after the last. A row of means is made whenever
+    something is due.
 
     Args:
         total: Steps of the whole run.
@@ -118,7 +125,7 @@ class Monitor(keras.callbacks.Callback):
     ):
         super().__init__()
         self.total = total
-        self.first = self.done = done
+        self.first = self.before = self.done = done
         self.amount = amount
         self.names = names
         self.tasks = tasks
@@ -136,9 +143,10 @@ class Monitor(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         """Does what is due after a step."""
-        if (batch + 1) % self.accumulation:
+        done = self.first + (batch + 1) // self.accumulation
+        self.before, self.done = self.done, min(done, self.total)
+        if self.done == self.before:
             return
-        self.done += 1
         self.logs = logs
         self.is_last = self.done == self.total or self._is_late()
         if any(map(self._is_due, self.tasks)):
@@ -177,7 +185,9 @@ class Monitor(keras.callbacks.Callback):
 
     def _is_due(self, task):
         steps, _ = task
-        return steps is not None and (self.is_last or self.done % steps == 0)
+        if steps is None:
+            return False
+        return self.is_last or self.done // steps > self.before // steps
 
     def _row(self, logs):
         """Returns the means since the last row.

@@ -154,6 +154,7 @@ class AdamW(keras.optimizers.AdamW):
             import tensorflow as tf
 
             grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
+            grads = self._clip_together(grads)
             if self.compiled and not tf.executing_eagerly():
                 step = super().apply
                 return tf.function(
@@ -162,6 +163,26 @@ class AdamW(keras.optimizers.AdamW):
                     autograph=False,
                 )(grads)
         super().apply(grads, trainable_variables)
+
+    def _clip_together(self, grads):
+        """Clips the gradients of all replicas of `tf.distribute` together.
+
+        Keras clips those of each replica, and adds them up afterwards. Here
+        they are added up first; each replica then holds its share of the sum,
+        too small to be clipped again.
+        """
+        import tensorflow as tf
+
+        context = tf.distribute.get_replica_context()
+        replicas = 1 if context is None else context.num_replicas_in_sync
+        is_plain = not self.global_clipnorm or self.gradient_accumulation_steps
+        if replicas == 1 or is_plain:
+            return grads
+        present = [grad for grad in grads if grad is not None]
+        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, present)
+        clipped, _ = tf.clip_by_global_norm(sums, self.global_clipnorm)
+        shares = iter([grad / replicas for grad in clipped])
+        return [None if grad is None else next(shares) for grad in grads]
 
     def get_config(self):
         """Returns the arguments of `__init__`."""

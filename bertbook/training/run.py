@@ -2,12 +2,19 @@
 
 import contextlib
 import hashlib
+import itertools
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bertbook.devices.processes import (
+    check_same,
+    is_writer,
+    process_index,
+    wait_for_all,
+)
 from bertbook.files import (
     check_folder,
     finish_saving,
@@ -17,6 +24,7 @@ from bertbook.files import (
 from bertbook.runtime import keras
 from bertbook.training import checkpoint
 from bertbook.training.curves import draw_curves
+from bertbook.training.lock import NAME as LOCK
 from bertbook.training.lock import only_run
 from bertbook.training.monitor import Log
 
@@ -29,6 +37,9 @@ DRAWING_SECONDS = 60  # between two pictures of an unfinished run
 class RunFolder:
     """The folder of a run: its record, its checkpoints and its log.
 
+    Where several processes train together, all of them read it, and process 0
+    writes it.
+
     Args:
         path: The folder.
         verbose: Whether to print that a run resumes, or is finished.
@@ -40,7 +51,8 @@ class RunFolder:
 
     def __init__(self, path, verbose=True, loss_label="loss, nats"):
         self.path = check_folder(path, "out")
-        finish_saving(self.path)
+        if is_writer():
+            finish_saving(self.path)
         self.record = self.path / RECORD
         self.checkpoints = self.path / "checkpoints"
         self.verbose = verbose
@@ -53,10 +65,25 @@ class RunFolder:
         """Keeps other runs out while the `with` statement lasts.
 
         Raises:
-            ValueError: Another run trains into the folder.
+            ValueError: Another run trains into the folder, or process 0 writes
+                another one.
         """
-        with only_run(self.path):
+        writer = is_writer()
+        with only_run(self.path) if writer else contextlib.nullcontext():
+            wait_for_all("the folder is held")
+            self._check_seen()
+            wait_for_all("the folder is seen")
             yield
+            wait_for_all("the folder is whole")
+
+    def _check_seen(self):
+        """Refuses a folder that is not the one of process 0."""
+        if not is_writer() and not (self.path / LOCK).exists():
+            raise ValueError(
+                "`out` must be a folder that every process sees. Received: "
+                f"{self.path}, in which process {process_index()} does not see "
+                "what process 0 writes."
+            )
 
     def keeps_something(self):
         """Returns whether a checkpoint or a trained model is there."""
@@ -83,13 +110,14 @@ class RunFolder:
         Raises:
             ValueError: As `check_record` says.
         """
+        check_same(record, "settings")
         if self.keeps_something():
             check_record(self.record, record, added)
 
     def begin(self, record, added=()):
         """Writes the record of a run, or refuses another one, as `check`."""
         self.check(record, added)
-        if not self.keeps_something():
+        if is_writer() and not self.keeps_something():
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(self.record, record)
 
@@ -105,17 +133,19 @@ class RunFolder:
             where the run is at its start.
         """
         progress = checkpoint.load_checkpoint(self.checkpoints, model, fits)
+        check_same(progress and progress[0], "checkpoint")
         if progress is not None and self.verbose:
             print(f"going on after step {progress[0]}")
         return progress
 
     def save(self, step, model, state):
         """Writes a checkpoint of a step."""
-        checkpoint.save_checkpoint(self.checkpoints, step, model, state)
+        if is_writer():
+            checkpoint.save_checkpoint(self.checkpoints, step, model, state)
 
     def open_log(self, done):
         """Returns the log, without the rows of steps that are done again."""
-        self.log = Log(self.path / "log.csv", done)
+        self.log = Log(self.path / "log.csv", done, is_writer())
         return self.log
 
     def draw_log(self, row=None):
@@ -126,7 +156,7 @@ class RunFolder:
         """
         if row is not None and time.monotonic() - self.drawn < DRAWING_SECONDS:
             return
-        if self.log is not None:
+        if self.log is not None and is_writer():
             draw_curves(self.path / CURVES, self.log.rows, self.loss_label)
         self.drawn = time.monotonic()
 
@@ -161,6 +191,8 @@ def fit_steps(model, batches, steps, monitor, callbacks=()):
         monitor: The `Monitor` that logs, evaluates and saves.
         callbacks: Further callbacks of Keras, which are called after it.
     """
+    if isinstance(batches, Iterator):  # the last call may hold fewer steps
+        batches = (batch for batch in itertools.islice(batches, steps))
     model.fit(
         batches,
         steps_per_epoch=steps,

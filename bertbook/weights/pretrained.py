@@ -24,6 +24,7 @@ from bertbook.runtime import (
     refuse_forked_process,
 )
 from bertbook.text.tokenizer import TOKENIZER_FILES
+from bertbook.training.several_steps import several_steps
 from bertbook.weights import formats, lora, names
 from bertbook.weights.export import export_model
 from bertbook.weights.keras_config import (
@@ -124,6 +125,54 @@ class Pretrained:
         if keras.backend.backend() != "tensorflow":
             return contextlib.nullcontext()
         return self.distribute_strategy.scope()
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Learns the shapes of a batch of `tf.distribute`, from one replica.
+
+        Keras on TensorFlow takes the mean over all replicas for it, which
+        `MultiWorkerMirroredStrategy` cannot do with a dict.
+        """
+        strategy = getattr(self, "_distribute_strategy", None)
+        if strategy is not None and iterator is not None:
+            for _, _, batches in iterator:
+                data_batch = keras.tree.map_structure(
+                    lambda value: strategy.experimental_local_results(value)[0],
+                    next(batches),
+                )
+                break
+            iterator = None
+        super()._maybe_symbolic_build(iterator, data_batch)
+
+    def make_train_function(self, force=False):
+        """Compiles a step, or on JAX all steps of a call together."""
+        is_plain = self.steps_per_execution == 1 or self.run_eagerly
+        if keras.backend.backend() != "jax" or is_plain:
+            super().make_train_function(force)
+        elif self.train_function is None or force:
+            self.train_function = several_steps(self)
+
+    def train_step(self, *arguments):
+        """Takes a step, as Keras does."""
+        return self._for_workers(super().train_step(*arguments))
+
+    def test_step(self, *arguments):
+        """Measures a batch, as Keras does."""
+        return self._for_workers(super().test_step(*arguments))
+
+    def _for_workers(self, logs):
+        """Makes logs vectors of one number, of which workers take the mean.
+
+        Keras takes the mean over axis 0 under `MultiWorkerMirroredStrategy`,
+        which a scalar does not have.
+        """
+        if keras.backend.backend() != "tensorflow":
+            return logs
+        import tensorflow as tf
+
+        workers = tf.distribute.MultiWorkerMirroredStrategy
+        if not isinstance(self.distribute_strategy, workers):
+            return logs
+        return keras.tree.map_structure(lambda x: tf.reshape(x, [1]), logs)
 
     def evaluate(self, x=None, *args, **kwargs):
         """Checks `x` as `fit` does, then evaluates as Keras does."""

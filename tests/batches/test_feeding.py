@@ -11,6 +11,7 @@ from bertbook.batches.feeding import (
     to_steps,
     with_weights,
 )
+from bertbook.devices.sharing import Share
 from bertbook.pretraining.stream import Position
 from bertbook.runtime import keras, ops
 
@@ -145,7 +146,7 @@ def test_a_feed_goes_on_from_a_position():
     [(1, 1, 6), (2, 1, 3), (1, 4, 8), (3, 4, 4), (1, 2, 6)],
 )
 def test_parts_split_evenly_over_devices(parts, devices, rows):
-    feed = Feed(Stream(), B, 0, Position(), parts, devices)
+    feed = Feed(Stream(), B, 0, Position(), parts, Share(devices))
     batches = feed.batches()
     steps = [next(batches) for _ in range(parts)]
     assert {len(x["input_ids"]) for x, _, _ in steps} == {rows}

@@ -1,0 +1,65 @@
+"""Plain `fit` under strategies of TensorFlow has the losses of one device."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bertbook.runtime import choose_backend
+
+pytestmark = pytest.mark.skipif(
+    choose_backend() != "tensorflow", reason="strategies are TensorFlow's"
+)
+PROGRAM = Path(__file__).parents[1] / "helpers" / "strategies.py"
+
+
+def start(name, **environment):
+    return subprocess.Popen(
+        [sys.executable, PROGRAM, name],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def losses(process):
+    output, error = process.communicate(timeout=300)
+    assert not process.returncode, error
+    return np.array(json.loads(output.splitlines()[-1]))
+
+
+def free_address():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return losses(start("none"))
+
+
+def test_two_replicas(alone):
+    mirrored = losses(start("mirrored"))
+    np.testing.assert_allclose(mirrored, alone, rtol=0, atol=1e-4)
+
+
+def test_two_workers(alone):
+    cluster = {"worker": [free_address(), free_address()]}
+    workers = [
+        start(
+            "workers",
+            TF_CONFIG=json.dumps(
+                {"cluster": cluster, "task": {"type": "worker", "index": i}}
+            ),
+        )
+        for i in range(2)
+    ]
+    for worker in workers:
+        shared = losses(worker)
+        np.testing.assert_allclose(shared, alone, rtol=0, atol=1e-4)

@@ -1,0 +1,69 @@
+"""What `test_strategies.py` runs: plain `fit` under a strategy of TensorFlow.
+
+    python strategies.py none|mirrored|workers
+
+It prints the losses as JSON. TF_CONFIG says who the workers are.
+"""
+
+import json
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+ROWS, LENGTH, STEPS = 8, 12, 20
+
+
+def make_strategy(name):
+    if name == "workers":
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    device = tf.config.list_physical_devices("CPU")[0]
+    halves = [tf.config.LogicalDeviceConfiguration() for _ in range(2)]
+    tf.config.set_logical_device_configuration(device, halves)
+    if name == "mirrored":
+        return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    return tf.distribute.get_strategy()
+
+
+def main(name):
+    strategy = make_strategy(name)  # before anything computes
+    import bertbook as bb
+    from bertbook.runtime import keras
+    from bertbook.training.optimizers import WarmupLinearDecay, make_optimizer
+
+    keras.utils.set_random_seed(0)
+    config = bb.BertConfig(
+        vocab_size=50,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=LENGTH,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    with strategy.scope():
+        model = bb.BertForSequenceClassification(config, num_labels=2)
+        model.compile(
+            make_optimizer(WarmupLinearDecay(1e-2, 2, STEPS)),
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        )
+    random = np.random.default_rng(0)
+    x = {
+        "input_ids": random.integers(5, 50, (ROWS, LENGTH)).astype("int32"),
+        "token_type_ids": np.zeros((ROWS, LENGTH), "int32"),
+        "attention_mask": np.ones((ROWS, LENGTH), "int32"),
+    }
+    y = random.integers(0, 2, ROWS).astype("int32")
+    data = tf.data.Dataset.from_tensors((x, y))
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = (
+        tf.data.experimental.AutoShardPolicy.DATA
+    )
+    data = data.unbatch().batch(ROWS).with_options(options)
+    history = model.fit(data, epochs=STEPS, verbose=0)
+    print(json.dumps(history.history["loss"]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

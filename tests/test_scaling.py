@@ -1,0 +1,192 @@
+"""The tables of docs/scaling.md are those of its formulas and measurements."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import chips, memory
+from bertbook.config import BertConfig
+from bertbook.model.bert import BertForPreTraining
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+SIZES = "tiny", "mini", "small", "base", "large"
+SCHEDULE = 256e6  # rows of the paper, nine tenths of them of 128 tokens
+H200 = 989  # TFLOP/s
+
+
+def results(name):
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["results"]
+
+
+def row(*cells):
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def size_rows():
+    for size in SIZES:
+        count = memory.parameters(BertConfig.named(size))
+        state = [f"{each * count / 1e9:.2f}" for each in (4, 8, 4)]
+        yield row(size, f"{count:,}", *state)
+
+
+def deviation(size, length, rows, measured):
+    config = BertConfig.named(
+        size, vocab_size=memory.VOCABULARY, max_position_embeddings=length
+    )
+    _, rest = memory.formula(config, rows, length, "float32")
+    return rest, rest / measured["temporary"] - 1
+
+
+def measured_rows():
+    for name, measured in results("memory_jax").items():
+        size, length, rows, dtype = name.split()
+        if dtype == "float32":
+            rest, off = deviation(size, int(length), int(rows), measured)
+            told = measured["state"], measured["temporary"], rest
+            megabytes = [f"{each / 1e6:,.0f}" for each in told]
+            count = f"{measured['parameters']:,}"
+            yield row(size, length, rows, count, *megabytes, f"{off:+.1%}")
+
+
+def formula_rows():
+    for size in ("base", "large"):
+        config = BertConfig.named(size)
+        for length, rows in ((128, 32), (128, 256), (512, 8), (512, 32)):
+            total = [
+                sum(memory.formula(config, rows, length, dtype)) / 1e9
+                for dtype in memory.DTYPES
+            ]
+            scores = rows * length**2 * memory.KEPT["mixed_bfloat16"][1]
+            scores *= config.num_hidden_layers * config.num_attention_heads
+            numbers = [f"{each:.1f}" for each in (*total, scores / 1e9)]
+            yield row(size, length, rows, *numbers)
+
+
+def flops_rows():
+    for size in SIZES:
+        config = BertConfig.named(size)
+        flops = [
+            chips.training_flops(config, length, memory.SLOTS[length]) / 1e9
+            for length in (128, 512)
+        ]
+        yield row(size, *(f"{each:.1f}" for each in flops))
+
+
+def schedule_flops(size):
+    config = BertConfig.named(size)
+    short, long = (
+        chips.training_flops(config, length, memory.SLOTS[length])
+        for length in (128, 512)
+    )
+    return SCHEDULE * (0.9 * short + 0.1 * long)
+
+
+def hours_rows():
+    for where, size, share_of_rows, count, peak, share in (
+        ("a T4", "mini", 0.1, 1, 65, 0.25),
+        ("an H200", "base", 1, 1, H200, 0.29),
+        ("an H200", "large", 1, 1, H200, 0.29),
+        ("8 A100", "large", 1, 8, 312, 0.45),
+        ("TPU v5e-8", "base", 1, 8, 197, 0.40),
+        ("TPU v5e-16", "base", 1, 16, 197, 0.40),
+        ("TPU v5e-256", "base", 1, 256, 197, 0.40),
+        ("TPU v5e-256", "large", 1, 256, 197, 0.40),
+    ):
+        flops = share_of_rows * schedule_flops(size)
+        hours = flops / (count * peak * 1e12 * share * 3_600)
+        rows = f"{256 * share_of_rows:g} million"
+        yield row(
+            where, size, rows, f"{count} × {peak}", f"{share:.2f}",
+            f"{hours:.1f}",
+        )  # fmt: skip
+
+
+def core_rows():
+    for length, told in results("rows").items():
+        rates = told["rows_a_second"], told["tokens_a_second"]
+        yield row(length, *(f"{rate:,}" for rate in rates))
+
+
+def process_rows():
+    for count, told in results("processes_jax").items():
+        speeds = ", ".join(f"{each:.2f}" for each in told["steps_a_second"])
+        ratio = f"{told['times_as_fast_as_one']:.2f}"
+        yield row(count, speeds, ratio, told["cpu_milliseconds_a_step"])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        size_rows,
+        measured_rows,
+        formula_rows,
+        flops_rows,
+        hours_rows,
+        core_rows,
+        process_rows,
+    ],
+)
+def test_a_table_is_recomputed(rows):
+    expected = list(rows())
+    assert expected
+    assert [line for line in expected if line not in PAGE] == []
+
+
+def test_the_formula_holds_for_sizes_that_it_was_not_fitted_to():
+    checked = 0
+    for name, measured in results("memory_jax").items():
+        size, length, rows, dtype = name.split()
+        if dtype == "float32":
+            _, off = deviation(size, int(length), int(rows), measured)
+            most = 0.02 if size in ("tiny", "mini") else 0.07
+            assert abs(off) < most, name
+            state = memory.STATE * measured["parameters"]
+            assert measured["state"] == pytest.approx(state, rel=0.004)
+            checked += size in ("small", "base")
+    assert checked == 6
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "part"),
+    [(512, 128, "pretraining base 128"), (64, 512, "pretraining base 512")],
+)
+def test_mixed_precision_is_fitted_to_the_gpu(rows, length, part):
+    path = ROOT / "data" / "runs" / "accelerator_h200.json"
+    found = json.loads(path.read_text(encoding="utf-8"))["parts"][part]
+    assert found["rows"] == rows
+    config = BertConfig.named("base")
+    total = sum(memory.formula(config, rows, length, "mixed_bfloat16"))
+    assert total == pytest.approx(found["memory"]["peak_bytes"], rel=0.01)
+
+
+def test_parameters_are_those_of_the_model():
+    config = BertConfig.named("tiny", vocab_size=50, hidden_size=32)
+    model = BertForPreTraining(config)
+    assert memory.parameters(config) == model.count_params()
+
+
+def test_numbers_of_the_prose():
+    base = BertConfig.named("base")
+    flops = chips.training_flops(base, 128, 20)
+    count = memory.parameters(base)
+    for text, value in (
+        (r"take ([\d.]+) ms, and a row", 1e3 * 8 * count / 200e9),
+        (r"row of 128 tokens takes ([\d.]+) ms", 1e3 * flops / (0.4 * 197e12)),
+        (r"For `base` that is\n([\d.e]+) FLOP", schedule_flops("base")),
+        (r"for `large` ([\d.e]+)\.", schedule_flops("large")),
+        (r"seconds, or\n(\d+) minutes", 64_000 / (1.54 * 32) / 60),
+        (
+            r"680 rows a second: ([\d.]+) hours",
+            SCHEDULE * (0.9 / 4_240.9 + 0.1 / 679.5) / 3_600,
+        ),
+    ):
+        (found,) = re.findall(text, PAGE)
+        assert float(found) == pytest.approx(value, rel=0.02), text
+    chips_rate = 256 * 0.4 * 197e12 / flops
+    cores = chips_rate / results("rows")["128"]["rows_a_second"]
+    (told,) = re.findall(r"that is\n(\d+) cores on each host", PAGE)
+    assert int(told) == -(-cores // 1)
