@@ -78,7 +78,8 @@ NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
 # The rooms whose code a backend computes, and what they stand on.
-MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/batches \
+MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/devices \
+	tests/batches \
 	tests/training tests/tasks tests/weights tests/model tests/decoder \
 	tests/pretraining tests/finetuning -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
@@ -127,9 +128,11 @@ test-peers: $(PEERS_STAMP) ## compare with Hugging Face, and KerasHub on JAX
 test-beam: $(BEAM_STAMP) ## prepare corpora by Apache Beam, in processes here
 	$(ON_CPU) $(BEAM_ENV)/bin/python -m pytest tests/beam -n $(WORKERS)
 
-test-slow: $(DEV_STAMP) ## the tests that take minutes
+test-slow: $(DEV_STAMP) $(JAX_STAMP) ## the tests that take minutes
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
 	--ignore=tests/peers --ignore=tests/beam -m slow -n $(WORKERS) || test $$? -eq 5
+	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest \
+	tests/devices -m slow
 
 check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff check .

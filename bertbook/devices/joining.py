@@ -37,7 +37,7 @@ def join_processes(
     it: Slurm, Open MPI, Kubernetes, a slice of TPUs.
 
     Args:
-        coordinator: Host and port of process 0, such as "10.0.0.1:1234".
+        coordinator: The address of process 0, HOST:PORT.
         processes: How many there are.
         process_id: The number of this one, from 0 on.
 
