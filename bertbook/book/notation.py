@@ -48,7 +48,11 @@ class LocalLetter(NamedTuple):
 
 
 LOCAL = (
-    LocalLetter("E", "texts packed into one row", ("batches", "model")),
+    LocalLetter(
+        "E",
+        "texts packed into one row",
+        ("batches", "model", "pretraining.examples"),
+    ),
     LocalLetter("P", "pieces of a text", ("tasks.windows",)),
     LocalLetter("P", "positions", ("pretraining.attention_init",)),
     LocalLetter("P", "tokens of a prompt", ("decoder",)),
@@ -56,7 +60,14 @@ LOCAL = (
     LocalLetter(
         "R",
         "rows of a data set, or of what is computed at once",
-        ("batches", "finetuning", "tasks", "translation", "41"),
+        (
+            "batches",
+            "finetuning",
+            "pretraining.examples",
+            "tasks",
+            "translation",
+            "41",
+        ),
     ),
     LocalLetter("R", "rows of a picture; its columns are C", ("figures",)),
     LocalLetter("W", "windows of a text", ("tasks.spans", "tasks.word_tasks")),

@@ -301,6 +301,9 @@ Shang, Ma, Xiao and Sun | 2019 | arXiv:1906.00346
     Pre-training of Graph Augmented Transformers for Medication Recommendation
 Shazeer | 2020 | arXiv:2002.05202
     GLU Variants Improve Transformer
+Shoeybi et al. | 2019 | arXiv:1909.08053
+    Megatron-LM: Training Multi-Billion Parameter Language Models Using Model \
+Parallelism
 Simonyan and Zisserman | 2015 | arXiv:1409.1556
     Very Deep Convolutional Networks for Large-Scale Image Recognition
 Srivastava, Hinton, Krizhevsky, Sutskever and Salakhutdinov | 2014 | JMLR 15
