@@ -134,7 +134,7 @@ def _end_with(text, status: int) -> int:
         _discard_output()
     line = " ".join(str(text).split())
     print(f"bertbook: {line}", file=sys.stderr)
-    return processes.end_failed(status)
+    return processes.end_failed(status, line)
 
 
 def _discard_output() -> None:
@@ -244,6 +244,13 @@ def _add_recipe(add) -> None:
         default=1,
         help="devices that share one copy of the model (JAX)",
     )
+    add(
+        "--steps-per-execution",
+        type=int,
+        default=1,
+        help="steps that the device takes per call; more are faster for a "
+        "small model",
+    )
     add("--tensorboard", action="store_true", help="write its logs too")
 
 
@@ -314,6 +321,7 @@ def _pretrain_model(options) -> None:
         workers=options.workers,
         data_parallel=options.data_parallel,
         model_parallel=options.model_parallel,
+        steps_per_execution=options.steps_per_execution,
         reporting=Reporting(
             log_steps=options.log_steps,
             evaluation_steps=options.evaluation_steps,

@@ -118,16 +118,18 @@ def check_same(settings: Any, name: str) -> None:
         )
 
 
-def end_failed(status: int) -> int:
-    """Ends this process if it has failed and others wait for it.
+def end_failed(status: int, text: str) -> int:
+    """Ends this process, which has failed, and tells the others why.
 
     Args:
-        status: What it would exit with.
+        status: What it exits with.
+        text: Its error.
 
     Returns:
-        The status, where it has not failed or has not joined others.
+        The status, where it has not joined others.
     """
-    if status and watches:
+    for watch in watches:
+        watch.stop(text)
         exit_now(status)
     return status
 

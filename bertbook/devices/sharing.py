@@ -22,12 +22,12 @@ BATCH, MODEL = "batch", "model"  # the axes of the devices
 # each of these pairs of products needs one sum over the devices, as in
 # Shoeybi et al. (2019), https://arxiv.org/abs/1909.08053, section 3.
 LAYOUTS = {
-    "attention/query_key_value/kernel": (None, MODEL),
-    "attention/query_key_value/bias": (MODEL,),
-    "attention/output/kernel": (MODEL, None),
-    "feed_forward/expand/kernel": (None, MODEL),
-    "feed_forward/expand/bias": (MODEL,),
-    "feed_forward/contract/kernel": (MODEL, None),
+    ".*/attention/query_key_value/kernel": (None, MODEL),
+    ".*/attention/query_key_value/bias": (MODEL,),
+    ".*/attention/output/kernel": (MODEL, None),
+    ".*/feed_forward/expand/kernel": (None, MODEL),
+    ".*/feed_forward/expand/bias": (MODEL,),
+    ".*/feed_forward/contract/kernel": (MODEL, None),
 }
 
 

@@ -14,12 +14,14 @@ import secrets
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 SECONDS_BETWEEN_SIGNS = 5.0
 SECONDS_OF_SILENCE = 40.0  # after which a process counts as lost
 SECONDS_TO_CONNECT = 60.0
+SECONDS_TO_END = 10.0  # for a process that prints its own error
 TOKEN_BYTES = 16
 FAILED = 1  # the exit status of a process whose peer has ended
 
@@ -215,10 +217,14 @@ class _Link:
         return word, text
 
     def wait_for_end(self) -> None:
-        """Waits a few seconds until the other process has ended."""
+        """Waits until the other process has ended, some seconds at most.
+
+        One that goes on after its error, in a notebook, is not waited for.
+        """
+        last = time.monotonic() + SECONDS_TO_END
         with contextlib.suppress(OSError):
             self.connection.settimeout(SECONDS_BETWEEN_SIGNS)
-            while self.file.readline():
+            while self.file.readline() and time.monotonic() < last:
                 pass
 
 

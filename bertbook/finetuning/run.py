@@ -12,6 +12,7 @@ from bertbook.batches.feeding import feed_fit
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
 from bertbook.devices.processes import (
+    check_same,
     is_writer,
     process_count,
     together,
@@ -119,6 +120,7 @@ class Run:
         """
         with together():
             if self.folder is None:
+                check_same(self.record, "settings")
                 self.train()
                 return self.history()
             return self._go_in_folder()

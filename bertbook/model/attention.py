@@ -265,8 +265,8 @@ def find_fused_fault(head_size, dtype):
             context = attend(query, key, value, mask)
             return ops.sum(ops.cast(context * probe, "float32")), context
 
-        run = jax.value_and_grad(total, argnums=(0, 1, 2), has_aux=True)
-        (_, context), gradients = jax.jit(run)(query, key, value)
+        step = jax.value_and_grad(total, argnums=(0, 1, 2), has_aux=True)
+        (_, context), gradients = jax.jit(step)(query, key, value)
         return [ops.cast(x, "float32") for x in (context, *gradients)]
 
     expected = run(lambda *inputs: scaled_dot_product_attention(*inputs)[0])

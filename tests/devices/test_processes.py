@@ -1,6 +1,7 @@
 """Several processes on this machine train as one does, and end together."""
 
 import csv
+import os
 import signal
 import socket
 import subprocess
@@ -129,6 +130,37 @@ def test_other_settings_in_one_process_are_refused(folder):
     errors = [process.communicate(timeout=120)[1] for process in group]
     assert all(process.returncode == 1 for process in group)
     assert all("the same settings" in error for error in errors)
+
+
+SPLIT = """
+import bertbook as bb
+from bertbook.devices.sharing import LAYOUTS, make_distribution
+from bertbook.training.optimizers import make_optimizer
+
+bb.runtime.keras.distribution.set_distribution(make_distribution(2))
+model = bb.BertForMaskedLM(bb.BertConfig.named("tiny", vocab_size=90))
+optimizer = make_optimizer(1e-3)
+optimizer.build(model.trainable_variables)
+
+
+def is_split(variable):
+    sharding = variable.value.sharding
+    return sharding.shard_shape(tuple(variable.shape)) != variable.shape
+
+
+moments = optimizer._momentums + optimizer._velocities
+print(len(LAYOUTS) * model.config.num_hidden_layers)
+print(sum(map(is_split, model.variables)), sum(map(is_split, moments)))
+"""
+
+
+def test_weights_and_moments_are_split_over_the_devices_of_a_model():
+    program = [sys.executable, "-c", SPLIT]
+    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "4"}
+    output = subprocess.check_output(program, env=environment, text=True)
+    expected, weights, moments = map(int, output.split()[-3:])
+    assert (weights, moments) == (expected, 2 * expected)
+    assert expected > 0
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """What the processes of `test_processes.py` run: a small model, one command.
 
-python training.py OUT pretrain|finetune STEPS [INDEX COUNT PORT]
+python together.py OUT pretrain|finetune STEPS [INDEX COUNT PORT]
 """
 
 import os

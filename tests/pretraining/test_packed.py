@@ -9,7 +9,7 @@ from bertbook.batches.feeding import (
     with_block_mask,
     with_weights,
 )
-from bertbook.config import BertConfig
+from bertbook.pretraining.corpus import read_shard
 from bertbook.pretraining.examples import (
     MOST_IN_A_ROW,
     ExampleSettings,
@@ -23,6 +23,7 @@ from bertbook.pretraining.pretrain import (
 )
 from bertbook.pretraining.stream import ExampleStream, Position
 from tests.helpers.corpora import mini, mini_pieces, shelf_corpus
+from tests.helpers.toys import toy_config
 
 LENGTH = 96
 
@@ -35,8 +36,6 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module", params=[True, False], ids=["pairs", "runs"])
 def both(request, corpus):
     """Settings, some examples one a row, and the same ones packed."""
-    from bertbook.pretraining.corpus import read_shard
-
     settings = ExampleSettings(
         max_length=LENGTH, next_sentence=request.param, short_share=0.6
     )
@@ -48,12 +47,8 @@ def both(request, corpus):
 
 
 def model():
-    config = BertConfig(
+    config = toy_config(
         vocab_size=len(mini()),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
         max_position_embeddings=LENGTH,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
