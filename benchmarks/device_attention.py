@@ -12,7 +12,6 @@ from bertbook.model.attention import (
     fused_attention,
     scaled_dot_product_attention,
 )
-from bertbook.runtime import keras
 
 TOKENS = 32_768  # of a call
 
@@ -80,40 +79,37 @@ def draw_heads(config, rows, length, dtype):
     return tensors, jnp.asarray(mask), jnp.asarray(lengths, "int32")
 
 
-def cudnn(query, key, value, **options):
-    """Returns the context, by the kernels of cuDNN, as `fused_attention`."""
-    import jax
-
-    query, key, value = (x.swapaxes(1, 2) for x in (query, key, value))
-    context = jax.nn.dot_product_attention(
-        query, key, value, implementation="cudnn", **options
-    )
-    return context.swapaxes(1, 2)
-
-
-def cudnn_with_mask(query, key, value, mask, lengths):
-    """Returns the context, for the mask in its full shape."""
-    shape = (len(mask), 1, query.shape[2], key.shape[2])
-    mask = keras.ops.broadcast_to(mask, shape)
-    return cudnn(query, key, value, mask=mask)
+def by_xla(query, key, value, mask, lengths):
+    """Returns the context, by what JAX takes where it is not asked."""
+    return call_jax(query, key, value, mask=mask, implementation="xla")
 
 
 def cudnn_with_lengths(query, key, value, mask, lengths):
-    """Returns the context, for rows whose padding is at the end."""
-    return cudnn(
+    """Returns the context by cuDNN, for rows whose padding is at the end."""
+    return call_jax(
         query,
         key,
         value,
         query_seq_lengths=lengths,
         key_value_seq_lengths=lengths,
+        implementation="cudnn",
     )
+
+
+def call_jax(query, key, value, **options):
+    """Calls the attention of JAX, which wants `(B, S, N, H)`."""
+    import jax
+
+    query, key, value = (x.swapaxes(1, 2) for x in (query, key, value))
+    context = jax.nn.dot_product_attention(query, key, value, **options)
+    return context.swapaxes(1, 2)
 
 
 # Functions of queries, keys, values, the mask and the lengths.
 ATTENTION = {
     "einsum": lambda *x: scaled_dot_product_attention(*x[:4])[0],
     "fused": lambda *x: fused_attention(*x[:4]),
-    "cudnn, mask": cudnn_with_mask,
+    "xla": by_xla,
     "cudnn, lengths": cudnn_with_lengths,
 }
 

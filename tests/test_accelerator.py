@@ -295,7 +295,7 @@ class TestOnAProcessor:
         attention = parts["attention"]
         fused = attention["median_time_over_einsum"]["fused 16"]
         assert fused["largest_difference"] < 0.05
-        assert "cudnn, mask 16" in attention["did_not_run"]
+        assert "cudnn, lengths 16" in attention["did_not_run"]
         printed = capsys.readouterr().out
         assert printed.count("pretraining tiny 24") == 2  # as it went, table
 

@@ -11,10 +11,18 @@ from bertbook.config import BertConfig
 from bertbook.model.bert import BertForPreTraining
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+PAGE, DEVICES = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("scaling.md", "devices.md")
+)
 SIZES = "tiny", "mini", "small", "base", "large"
 SCHEDULE = 256e6  # rows of the paper, nine tenths of them of 128 tokens
 H200 = 989  # TFLOP/s
+
+
+def accelerator():
+    path = ROOT / "data" / "runs" / "accelerator_h200.json"
+    return json.loads(path.read_text(encoding="utf-8"))["parts"]
 
 
 def results(name):
@@ -118,6 +126,13 @@ def process_rows():
         yield row(count, speeds, ratio, told["cpu_milliseconds_a_step"])
 
 
+def step_rows():
+    for case, told in results("steps").items():
+        size, rows, length = case.split(":")
+        ratios = (f"{each['median']:.2f}" for each in told.values())
+        yield row(f"`{size}`", f"{rows} rows of {length}", *ratios)
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -128,12 +143,42 @@ def process_rows():
         hours_rows,
         core_rows,
         process_rows,
+        step_rows,
     ],
 )
 def test_a_table_is_recomputed(rows):
     expected = list(rows())
     assert expected
     assert [line for line in expected if line not in PAGE] == []
+
+
+def gpu_rows():
+    parts = accelerator()
+    for what, part in (
+        ("pre-training, `base`, 128 tokens", "pretraining base 128"),
+        ("the same in float32", "float32 base 128"),
+        ("pre-training, `base`, 512 tokens", "pretraining base 512"),
+        ("pre-training, `large`, 128 tokens", "pretraining large 128"),
+        ("pre-training, `large`, 512 tokens", "pretraining large 512"),
+        ("inference, `base`, 128 tokens", "inference"),
+    ):
+        found = parts[part]
+        speed, share = found["rows_per_second"], found["share_of_peak"]
+        yield row(what, found["rows"], f"{speed:,.0f}", f"{share:.2f}")
+    half = parts["float32 base 128"]["rows_per_second_in_16_bits"]
+    yield row("the same on the second machine", 512, f"{half:,.0f}", "0.30")
+    ratios = parts["attention"]["median_time_over_einsum"]
+    for what, path in (
+        ("JAX's own, by XLA", "xla"),
+        ('cuDNN, any mask: `attention="fused"`', "fused"),
+        ("cuDNN, told the lengths", "cudnn, lengths"),
+    ):
+        found = (ratios[f"{path} {length}"] for length in (128, 512))
+        yield row(what, *(f"{each['median']:.2f}" for each in found))
+
+
+def test_what_was_measured_on_a_gpu_is_told():
+    assert [line for line in gpu_rows() if line not in DEVICES] == []
 
 
 def test_the_formula_holds_for_sizes_that_it_was_not_fitted_to():
@@ -155,8 +200,7 @@ def test_the_formula_holds_for_sizes_that_it_was_not_fitted_to():
     [(512, 128, "pretraining base 128"), (64, 512, "pretraining base 512")],
 )
 def test_mixed_precision_is_fitted_to_the_gpu(rows, length, part):
-    path = ROOT / "data" / "runs" / "accelerator_h200.json"
-    found = json.loads(path.read_text(encoding="utf-8"))["parts"][part]
+    found = accelerator()[part]
     assert found["rows"] == rows
     config = BertConfig.named("base")
     total = sum(memory.formula(config, rows, length, "mixed_bfloat16"))
@@ -182,6 +226,10 @@ def test_numbers_of_the_prose():
         (
             r"680 rows a second: ([\d.]+) hours",
             SCHEDULE * (0.9 / 4_240.9 + 0.1 / 679.5) / 3_600,
+        ),
+        (
+            r"248 rows a\nsecond: ([\d.]+) hours",
+            SCHEDULE * (0.9 / 1_224.7 + 0.1 / 247.6) / 3_600,
         ),
     ):
         (found,) = re.findall(text, PAGE)

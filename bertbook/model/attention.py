@@ -24,7 +24,11 @@ from bertbook.runtime import (
 MASKED_SCORE = -10_000.0  # finite in float16; softmax still returns exactly 0
 PATHS = ("einsum", "fused", "islands")
 TEST_SHAPE = 2, 3, 128  # rows, heads and tokens of the test of a fused kernel
+HALVES = "bfloat16", "float16"
 NO_TPU_KERNEL = "JAX has no fused attention for an encoder on a TPU"
+WHY_EINSUM = (
+    "a fused kernel was measured to be faster for long rows on a GPU alone"
+)
 TOLERANCE = 0.05  # of the largest number, in 16 bits
 
 
@@ -186,7 +190,7 @@ class SelfAttention(keras.layers.Layer):
 def fused_attention(query, key, value, attention_mask=None):
     """Computes the context in one call of JAX, without keeping the weights.
 
-    On a GPU with a 16-bit policy JAX may use the cuDNN kernel, which wants the
+    On a GPU with a 16-bit policy that is the kernel of cuDNN, which wants the
     mask in its full shape. `choose_path` tests it there before it is used.
 
     Args:
@@ -206,9 +210,22 @@ def fused_attention(query, key, value, attention_mask=None):
         rows = (*attention_mask.shape[:2], query.shape[1], key.shape[1])
         attention_mask = ops.broadcast_to(attention_mask, rows)
     context = jax.nn.dot_product_attention(
-        query, key, value, mask=attention_mask
+        query,
+        key,
+        value,
+        mask=attention_mask,
+        implementation=fused_kernel(query.dtype),
     )
     return ops.swapaxes(context, 1, 2)
+
+
+def fused_kernel(dtype):
+    """Returns which kernel of JAX computes fused attention: "cudnn" or "xla".
+
+    That of cuDNN takes 16-bit numbers on a GPU. JAX does not take it unasked.
+    """
+    is_gpu = first_jax_device().platform == "gpu"
+    return "cudnn" if is_gpu and str(dtype) in HALVES else "xla"
 
 
 def island_attention(query, key, value, attention_mask=None, dropout=None):
@@ -344,9 +361,7 @@ def choose_path(attention, dropout_rate, dtype="float32", head_size=64):
             return "islands", compilation.why
         if device_name().startswith("TPU"):
             return "einsum", NO_TPU_KERNEL
-        return "einsum", (
-            "no fused path was measured to be faster on this kind of device"
-        )
+        return "einsum", WHY_EINSUM
     if attention == "fused":
         if keras.backend.backend() != "jax":
             raise ValueError(

@@ -202,13 +202,40 @@ def test_an_a100_takes_bfloat16(a100):
     assert choose_path("auto", 0.1)[0] == "einsum"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_fused_kernel_that_agrees_runs_without_a_warning(dtype, a100):
+@pytest.fixture
+def asked(monkeypatch):
+    """The calls for fused attention, all of which XLA computes here."""
+    import jax
+
+    calls = []
+    plain = jax.nn.dot_product_attention
+
+    def kernel(query, key, value, *, mask, implementation):
+        calls.append((query.shape, mask.shape, implementation))
+        return plain(query, key, value, mask=mask, implementation="xla")
+
+    monkeypatch.setattr(jax.nn, "dot_product_attention", kernel)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kernel"), [("float32", "xla"), ("bfloat16", "cudnn")]
+)
+def test_a_fused_kernel_that_agrees_runs_without_a_warning(
+    dtype, kernel, a100, asked
+):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         path, why = choose_path("fused", 0.0, dtype)
     assert path == "fused"
     assert "agrees" in why
+    assert {name for _, _, name in asked} == {kernel}
+
+
+def test_a_gpu_without_the_kernel_of_cudnn_says_so(t4):
+    with pytest.warns(UserWarning, match="Tesla T4.*, einsum, runs instead"):
+        path, _ = choose_path("fused", 0.0, "float16")
+    assert path == "einsum"
 
 
 def causal(query, key, value, mask):
@@ -257,19 +284,8 @@ def test_a_broken_kernel_is_replaced_aloud(kernel, message, a100, monkeypatch):
     assert encoder.blocks[0].attention.implementation == "einsum"
 
 
-def test_the_kernel_gets_the_mask_in_its_full_shape(a100, monkeypatch):
-    import jax
-
-    shapes = []
-    plain = jax.nn.dot_product_attention
-
-    def kernel(query, key, value, mask=None):
-        shapes.append((query.shape, mask.shape))
-        return plain(query, key, value, mask=mask)
-
-    monkeypatch.setattr(jax.nn, "dot_product_attention", kernel)
+def test_the_kernel_gets_the_mask_in_its_full_shape(a100, asked):
     assert find_fused_fault(16, "float32") is None
     rows, heads, length = attention.TEST_SHAPE
-    assert set(shapes) == {
-        ((rows, length, heads, 16), (rows, 1, length, length))
-    }
+    query, mask = (rows, length, heads, 16), (rows, 1, length, length)
+    assert {call[:2] for call in asked} == {(query, mask)}
