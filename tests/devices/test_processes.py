@@ -20,6 +20,8 @@ pytestmark = pytest.mark.skipif(
 )
 PROGRAM = Path(together.__file__)
 STEPS = 50
+# XLA has as many threads as cores. More devices wait for each other forever.
+FOUR_DEVICES = {"JAX_NUM_CPU_DEVICES": "4", "NPROC": "16"}
 
 
 def start(out, task, count, steps=STEPS, **changed):
@@ -119,7 +121,8 @@ def test_four_devices_have_the_losses_of_one(
 ):
     task, alone, _ = runs
     out = folder / f"{task}_on_4_{model_parallel}"
-    monkeypatch.setenv("JAX_NUM_CPU_DEVICES", "4")
+    for name, value in FOUR_DEVICES.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("MODEL_PARALLEL", str(model_parallel))
     train(out, task)
     assert_same_losses(out, alone)
@@ -156,7 +159,7 @@ print(sum(map(is_split, model.variables)), sum(map(is_split, moments)))
 
 def test_weights_and_moments_are_split_over_the_devices_of_a_model():
     program = [sys.executable, "-c", SPLIT]
-    environment = {**os.environ, "JAX_NUM_CPU_DEVICES": "4"}
+    environment = {**os.environ, **FOUR_DEVICES}
     output = subprocess.check_output(program, env=environment, text=True)
     expected, weights, moments = map(int, output.split()[-3:])
     assert (weights, moments) == (expected, 2 * expected)
