@@ -133,6 +133,19 @@ def step_rows():
         yield row(f"`{size}`", f"{rows} rows of {length}", *ratios)
 
 
+def padding_rows():
+    for name, limit in (
+        ("sst2", "128"), ("qnli", "128"), ("squad", "windows of 384"),
+    ):  # fmt: skip
+        told = results("padding")[name]
+        shares = (
+            f"{told[f'real_{way}']:.0%}"
+            for way in ("at_the_limit", "by_length", "packed")
+        )
+        ratios = (told[f"flops_over_packed_{s}"] for s in ("mini", "base"))
+        yield row(f"{name}, {limit}", told["mean_tokens"], *shares, *ratios)
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -144,6 +157,7 @@ def step_rows():
         core_rows,
         process_rows,
         step_rows,
+        padding_rows,
     ],
 )
 def test_a_table_is_recomputed(rows):
