@@ -158,9 +158,11 @@ badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
 	$(BOOK_ENV)/bin/python tools/book/checksums.py
 
-mutants: $(DEV_STAMP) ## plant faults, and see that a test finds each
+mutants: $(DEV_STAMP) $(JAX_STAMP) ## plant faults, and see that a test finds each
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python tools/mutants.py \
 	--workers $(WORKERS)
+	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python \
+	tools/mutants.py --workers $(WORKERS)
 
 bench: $(PEERS_STAMP) ## run the benchmarks, one after the other
 	$(PEERS_ENV)/bin/python -m benchmarks.tokenizer

@@ -7,6 +7,9 @@ named with it run in a process of their own. These are forked from a process
 that has imported Keras and nothing of ours; it is made for Linux, because
 elsewhere such a fork is missing or not safe.
 
+Faults whose tests need JAX say `backend = "jax"`; they are planted where
+KERAS_BACKEND names it, and the others elsewhere.
+
 A fault is killed if a test fails. An error while tests are collected or set up
 kills nothing, nor does a name that a fault misspells.
 """
@@ -44,6 +47,7 @@ class Fault(NamedTuple):
     old: str
     new: str
     tests: list[str]
+    backend: str = "tensorflow"  # that the tests need
 
 
 class Found(NamedTuple):
@@ -121,6 +125,7 @@ def run_tests(sender, folder, tests):
     import pytest
 
     os.chdir(folder)
+    os.environ["PYTHONPATH"] = str(folder)  # of what the tests start
     hush("log.txt")
     recorder = Recorder()
     options = ["-x", "-q", "-p", "no:cacheprovider"]
@@ -231,9 +236,16 @@ def main(arguments=None):
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args(arguments)
     parts = options.parts or [""]
-    faults = [f for f in read_faults() if any(p in f.name for p in parts)]
+    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    faults = [
+        fault
+        for fault in read_faults()
+        if fault.backend == backend and any(p in fault.name for p in parts)
+    ]
     if not faults:
-        parser.error(f"no name of a fault holds {' or '.join(parts)}")
+        parser.error(
+            f"no name of a fault of {backend} holds {' or '.join(parts)}"
+        )
     for fault in faults:
         plant(fault)  # refuses what cannot be planted, before all work
     started = time.monotonic()

@@ -126,6 +126,22 @@ def test_steps_of_one_call_are_compiled_once_and_the_rest_once(
     assert counts[STEP] == 0
 
 
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_several_steps_of_one_call_give_the_same_weights(
+    accumulation, tmp_path
+):
+    recipe = PretrainingRecipe(
+        steps=7, batch_size=BATCH, accumulation=accumulation
+    )
+    for count in (1, 3):
+        pretrain_once(tmp_path / f"{count}", recipe, steps_per_execution=count)
+    one, three = (
+        (tmp_path / f"{count}" / "model.safetensors").read_bytes()
+        for count in (1, 3)
+    )
+    assert three == one
+
+
 def test_parts_of_a_step_are_compiled_once(compiled, tmp_path):
     recipe = PretrainingRecipe(steps=7, batch_size=BATCH, accumulation=2)
     pretrain_once(tmp_path, recipe)
