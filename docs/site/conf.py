@@ -1,0 +1,58 @@
+"""Sphinx settings of the site; `make book` runs them."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "book")]
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+project = PROJECT["name"]
+author = PROJECT["authors"][0]["name"]
+copyright = author
+version = release = PROJECT["version"]
+language = "en"
+
+extensions = ["myst_nb", "sphinx_copybutton", "site_navigation"]
+exclude_patterns = ["downloads"]
+root_doc = "index"
+
+# Notebooks: what is stored is shown, and no cell runs.
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = [
+    "attrs_block",
+    "attrs_inline",
+    "colon_fence",
+    "dollarmath",
+]
+myst_dmath_double_inline = True
+myst_heading_anchors = 4
+
+# Math, from the copy that `tools/book/site_vendor.py` made.
+mathjax_path = "mathjax/es5/tex-chtml.js"
+
+html_theme = "sphinx_book_theme"
+html_title = f"bertbook {version}"
+html_static_path = ["_static", "../../build/site/vendor"]
+templates_path = ["_templates"]
+html_css_files = ["book.css"]
+html_js_files = ["book.js"]
+html_favicon = "_static/icon.svg"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_last_updated_fmt = None
+html_theme_options = {
+    "repository_url": PROJECT["urls"]["Repository"],
+    "use_repository_button": True,
+    "use_download_button": False,
+    "use_fullscreen_button": False,
+    "search_bar_text": "Search the book",
+    "show_navbar_depth": 1,
+    "show_toc_level": 2,
+    "home_page_in_toc": True,
+}
+copybutton_selector = ":not(.cell_output) > div.highlight > pre"

@@ -1,0 +1,117 @@
+"""Contents and tables of the front page, from chapters and measured results."""
+
+import re
+
+import book
+import navigation
+import road
+
+MARK = re.compile(r"<!-- (\w+): written by the build -->")
+# Pages of `docs/`, in the order of the contents.
+DOCS = (
+    "results",
+    "devices",
+    "scaling",
+    "large_corpora",
+    "coverage",
+    "architecture",
+    "authoring",
+)
+AT_THE_ROOT = "CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT"
+PACKAGE = "api/index", "moving"
+STARTS = {
+    "bag of words": "bag of words",
+    "scratch": "random weights",
+    "mini": "`mini`",
+    "mini-taught": "`mini-taught`",
+    "minilm": "MiniLM",
+}
+DATA = {
+    "sst2": ("SST-2, is a review good or bad?", "accuracy"),
+    "qnli": ("QNLI, does the sentence answer the question?", "accuracy"),
+    "conll2003": ("CoNLL-2003, which words are names?", "f1"),
+}
+
+
+def filled(text):
+    """Returns a page with its tables in the place of their marks."""
+    makers = {"contents": contents, "chapters": chapters, "results": results}
+    return MARK.sub(lambda match: makers[match[1]](), text)
+
+
+def contents():
+    """Returns the contents by part, which the theme shows beside each page."""
+    return "\n\n".join(toctree(*part) for part in parts())
+
+
+def parts():
+    """Yields the title of each part of the site and its pages in order."""
+    for number, name in road.PARTS.items():
+        pages = [
+            f"notebooks/{chapter.name}"
+            for chapter in book.chapters()
+            if chapter.part == number
+        ]
+        yield f"{number} {name.capitalize()}", pages
+    site = book.ROOT / "docs" / "site"
+    yield "Package", [p for p in PACKAGE if (site / f"{p}.md").is_file()]
+    root = [p for p in AT_THE_ROOT if (book.ROOT / f"{p}.md").is_file()]
+    yield "Project", [f"docs/{name}" for name in DOCS] + root
+
+
+def toctree(caption, pages):
+    """Returns a part of the contents, which is not shown in the page."""
+    lines = ["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages]
+    return "\n".join([*lines, "```"])
+
+
+def chapters():
+    """Returns the table of chapters, with the minutes to read and to run."""
+    rows = ["| part | chapter | read | run |", "|---|---|--:|--:|"]
+    before = None
+    for chapter in book.chapters():
+        opening = book.read_notebook(chapter.path).cells[0].source
+        part = "" if chapter.part == before else _part(chapter.part)
+        before = chapter.part
+        title = navigation.title(chapter.name)
+        link = f"[{title}](notebooks/{chapter.name}.ipynb)"
+        read = road.minutes(opening)
+        read = f"{read} min" if read else ""
+        rows.append(f"| {part} | {link} | {read} | {minutes_to_run(opening)} |")
+    return "\n".join(rows)
+
+
+def _part(number):
+    return f"**{number}** {road.PARTS[number]}"
+
+
+def minutes_to_run(opening):
+    """Returns how long a chapter runs, such as `< 2 min`."""
+    found = re.search(r"under (\d) minute", opening)
+    return f"< {found[1]} min"
+
+
+def results():
+    """Returns the main measured results, a row for each data set."""
+    measured = measurements()
+    heads = ["data", "measure", *STARTS.values()]
+    rows = [heads, ["---", "---", *["--:"] * len(STARTS)]]
+    for data, (title, measure) in DATA.items():
+        cells = [measured.get((data, start, measure), "") for start in STARTS]
+        rows.append([title, measure.replace("f1", "F1"), *cells])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def measurements():
+    """Returns the mean on dev by data, start and measure, on all rows.
+
+    Of several recipes the first in `docs/results.md` counts.
+    """
+    found = {}
+    text = (book.ROOT / "docs" / "results.md").read_text("utf-8")
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 8 and cells[2] == "all":
+            for measure, mean in re.findall(r"([a-z]\w*) (\d+\.\d)", cells[4]):
+                found.setdefault((cells[0], cells[1], measure), mean)
+    return found
