@@ -45,12 +45,18 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_last_updated_fmt = None
+html_context = {"default_mode": "auto"}  # as the reader's system has it
 html_theme_options = {
     "repository_url": PROJECT["urls"]["Repository"],
     "use_repository_button": True,
     "use_download_button": False,
     "use_fullscreen_button": False,
+    "navbar_persistent": [],
+    "toc_title": "On this page",
     "search_bar_text": "Search the book",
+    "footer_content_items": ["extra-footer.html"],
+    "extra_footer": f"<p>Version {version}. By {author}. Code, chapters and "
+    "samples are under Apache 2.0.</p>",
     "show_navbar_depth": 1,
     "show_toc_level": 2,
     "home_page_in_toc": True,

@@ -67,7 +67,7 @@ def toctree(caption, pages):
 
 def chapters():
     """Returns the table of chapters, with the minutes to read and to run."""
-    rows = ["| part | chapter | read | run |", "|---|---|--:|--:|"]
+    rows = ["| part | chapter | to read | to run |", "|---|---|--:|--:|"]
     before = None
     for chapter in book.chapters():
         opening = book.read_notebook(chapter.path).cells[0].source
@@ -75,9 +75,8 @@ def chapters():
         before = chapter.part
         title = navigation.title(chapter.name)
         link = f"[{title}](notebooks/{chapter.name}.ipynb)"
-        read = road.minutes(opening)
-        read = f"{read} min" if read else ""
-        rows.append(f"| {part} | {link} | {read} | {minutes_to_run(opening)} |")
+        read, run = road.minutes(opening), minutes_to_run(opening)
+        rows.append(f"| {part} | {link} | {read} | {run} |")
     return "\n".join(rows)
 
 
@@ -86,9 +85,9 @@ def _part(number):
 
 
 def minutes_to_run(opening):
-    """Returns how long a chapter runs, such as `< 2 min`."""
+    """Returns how many minutes a chapter runs, such as `< 2`."""
     found = re.search(r"under (\d) minute", opening)
-    return f"< {found[1]} min"
+    return f"< {found[1]}"
 
 
 def results():

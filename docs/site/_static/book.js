@@ -1,4 +1,5 @@
-// What the theme does not do: folds open for print and for a link into them.
+// What the theme does not do: folds open for print and for a link into them,
+// and the arrows of the contents say what they open.
 (() => {
   "use strict";
   const opened = [];
@@ -24,7 +25,15 @@
     target.scrollIntoView();
   }
 
+  function nameArrows() {
+    for (const arrow of document.querySelectorAll(".bd-sidenav summary")) {
+      const entry = arrow.closest("li").querySelector("a").textContent;
+      arrow.setAttribute("aria-label", `Pages below ${entry.trim()}`);
+    }
+  }
+
   window.addEventListener("hashchange", openTarget);
+  window.addEventListener("DOMContentLoaded", nameArrows);
   window.addEventListener("DOMContentLoaded", openTarget);
 
   // A file may not fetch its neighbors: then results come without excerpts.
