@@ -165,6 +165,11 @@ def find_dataset(
     """Returns the file that `load_dataset` reads, downloaded where needed.
 
     The arguments and errors are those of `load_dataset`.
+
+    Raises:
+        ValueError: `split` is unknown.
+        FileNotFoundError: The file is not there and cannot be downloaded.
+        ConnectionError: A download broke off.
     """
     known = SETS[_check_name(name)]
     if split not in list(known.files):

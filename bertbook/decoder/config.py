@@ -69,6 +69,23 @@ class CausalLMConfig(StoredConfig):
 
     With another `vocab_size` the three ids must be set too.
 
+    Attributes:
+        vocab_size: V pieces of the vocabulary.
+        hidden_size: D, the width of a vector.
+        num_hidden_layers: L layers.
+        num_attention_heads: N heads of attention, each of width D / N.
+        intermediate_size: F, the width inside a feed-forward network.
+        hidden_act: "gelu", "gelu_tanh" or "relu".
+        hidden_dropout_prob: Rate of dropout of vectors.
+        attention_probs_dropout_prob: Rate of dropout of attention weights.
+        max_position_embeddings: Largest S.
+        initializer_range: Standard deviation of weights that are drawn.
+        layer_norm_eps: What a norm adds to the variance.
+        pad_token_id: Id of the token that fills rows up.
+        bos_token_id: Id of the token that a text begins with.
+        eos_token_id: Id of the token that a text ends with.
+        extra: Other keys of a config file, which are written back.
+
     Raises:
         ValueError: A size is not a positive integer, a rate is outside
             [0, 1), `hidden_act` is unknown, `hidden_size` does not split
@@ -111,6 +128,9 @@ class CausalLMConfig(StoredConfig):
         Args:
             values: The parsed JSON object.
             origin: Name of its source, for messages.
+
+        Returns:
+            A `CausalLMConfig`; other keys are in its `extra`.
 
         Raises:
             ValueError: A key asks for another computation than GPT-2's.
@@ -186,6 +206,26 @@ class Seq2SeqConfig(StoredConfig):
     `Tokenizer.train` makes: a target begins with the second and ends with the
     third.
 
+    Attributes:
+        vocab_size: V pieces of the vocabulary of the source.
+        target_vocab_size: V of the target; None where both share one
+            vocabulary.
+        hidden_size: D, the width of a vector.
+        num_hidden_layers: L layers of the encoder.
+        num_decoder_layers: L of the decoder; None for as many.
+        num_attention_heads: N heads of attention, each of width D / N.
+        intermediate_size: F, the width inside a feed-forward network.
+        hidden_act: "gelu", "gelu_tanh" or "relu".
+        hidden_dropout_prob: Rate of dropout of vectors.
+        attention_probs_dropout_prob: Rate of dropout of attention weights.
+        max_position_embeddings: Largest S, of the source and of the target.
+        initializer_range: Standard deviation of weights that are drawn.
+        layer_norm_eps: What a norm adds to the variance.
+        pad_token_id: Id of [PAD].
+        bos_token_id: Id of the token that a target begins with.
+        eos_token_id: Id of the token that it ends with.
+        extra: Other keys of a config file, which are written back.
+
     Raises:
         ValueError: A size is not a positive integer, a rate is outside
             [0, 1), `hidden_act` is unknown, `hidden_size` is odd or does not
@@ -235,6 +275,9 @@ class Seq2SeqConfig(StoredConfig):
         Args:
             values: The parsed JSON object.
             origin: Name of its source, for messages.
+
+        Returns:
+            A `Seq2SeqConfig`; other keys are in its `extra`.
 
         Raises:
             ValueError: They describe another model.

@@ -359,7 +359,11 @@ def _check_lengths(lengths, limit, max_length):
 
 
 def checked_seeds(seed, rows):
-    """Returns a seed for each row, `(B,)`: those given, or counted up."""
+    """Returns a seed for each row, `(B,)`: those given, or counted up.
+
+    Raises:
+        ValueError: A seed is no integer >= 0, or there are not `rows`.
+    """
     if is_integer(seed) and seed >= 0:
         return np.arange(seed, seed + rows)
     seeds = np.asarray(seed)

@@ -347,6 +347,9 @@ class AttentionViewer(_View):
                 with -1. None shows all.
             title: Line above the view.
 
+        Returns:
+            An `AttentionViewer`.
+
         Raises:
             ValueError: There is no tokenizer, or a layer is out of range.
         """
@@ -444,6 +447,9 @@ class SimilarityViewer(_View):
             layer: Which of the L + 1 `hidden_states` to compare: 0 is the
                 embeddings, -1 the last layer.
             title: Line above the view.
+
+        Returns:
+            A `SimilarityViewer`.
 
         Raises:
             ValueError: There is no tokenizer, or the layer is out of range.

@@ -169,7 +169,11 @@ class BertForMaskedLM(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.masked_lm.build((None, None, self.config.hidden_size))
 
     def call(self, batch, training=None):
@@ -212,7 +216,11 @@ class BertForPreTraining(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the heads; called once, by `__init__`."""
+        """Creates the weights of the heads; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         width = self.config.hidden_size
         self.masked_lm.build((None, None, width))
         self.next_sentence.build((None, width))
@@ -314,11 +322,20 @@ class BertForSequenceClassification(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.classifier.build((None, self.config.hidden_size))
 
     def call(self, batch, training=None):
-        """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`."""
+        """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`.
+
+        Args:
+            batch: As in `BertEncoder.call`.
+            training: Whether to drop values.
+        """
         pooled = pooled_output(self.encoder, batch, training)  # (B, D)
         return self.classifier(self.dropout(pooled, training=training))
 
@@ -421,11 +438,20 @@ class BertForTokenClassification(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.classifier.build((None, None, self.config.hidden_size))
 
     def call(self, batch, training=None):
-        """Returns logits, `(B, S, K)`, of a batch as in `BertEncoder.call`."""
+        """Returns logits, `(B, S, K)`, of a batch as in `BertEncoder.call`.
+
+        Args:
+            batch: As in `BertEncoder.call`.
+            training: Whether to drop values.
+        """
         hidden = self.encoder(batch, training=training)["sequence_output"]
         return self.classifier(self.dropout(hidden, training=training))
 
@@ -489,7 +515,11 @@ class BertForQuestionAnswering(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.span.build((None, None, self.config.hidden_size))
 
     @property
@@ -587,7 +617,11 @@ class BertForMultipleChoice(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.classifier.build((None, self.config.hidden_size))
 
     def call(self, batch, training=None):
@@ -653,7 +687,14 @@ class BertForMultipleChoice(BertWithHead):
         )
 
     def checked(self, batch):
-        """Returns a batch that fits the config, its lists made arrays."""
+        """Returns a batch that fits the config, its lists made arrays.
+
+        Args:
+            batch: A dict of arrays or tensors of shape `(B, C, S)`.
+
+        Raises:
+            ValueError: It does not fit.
+        """
         refuse_forked_process()
         batch = without_lists(batch)
         ids = batch.get("input_ids")

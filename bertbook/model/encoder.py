@@ -176,7 +176,11 @@ class BertEncoder(Pretrained, keras.Model):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates every weight; called once, by `__init__`."""
+        """Creates every weight; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         hidden_shape = (None, None, self.config.hidden_size)
         self.embeddings.build((None, None), (None, None))
         for block in self.blocks:

@@ -123,10 +123,15 @@ def members(home):
         is_shown = isinstance(node, FUNCTIONS) and (
             not node.name.startswith("_") or node.name == "__call__"
         )
+        is_shown = is_shown and not _is_setter(node)
         if is_shown:
             name = f"{definition.name}.{node.name}"
             found[node.name] = Definition(definition.module, name, node)
     return found
+
+
+def _is_setter(node):
+    return any(ast.unparse(d).endswith(".setter") for d in node.decorator_list)
 
 
 def _bases(definition):
