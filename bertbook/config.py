@@ -433,6 +433,11 @@ class BertConfig(StoredConfig):
             evenly into heads.
 
     Source: Devlin et al. (2019), section 3.
+
+    >>> import bertbook as bb
+    >>> config = bb.BertConfig.named("tiny", vocab_size=8192)
+    >>> config.num_hidden_layers, config.hidden_size, config.head_size
+    (2, 128, 64)
     """
 
     PUBLISHED = SIZES

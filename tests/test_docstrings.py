@@ -16,6 +16,8 @@ SECTION = re.compile(
 ITEM = re.compile(r"^    (\*{0,2}\w+):", re.M)
 ERROR = re.compile(r"^    (\w+):", re.M)
 FUNCTION = ast.FunctionDef
+# These take longer than a docstring may, or several processes.
+WITHOUT_EXAMPLE = {"join_processes", "pretrain", "train_translation"}
 
 
 def sections(docstring):
@@ -148,6 +150,19 @@ def test_public_functions_say_what_they_return():
         and not says_what_returns(definition.node, definition.docstring)
     ]
     assert found == []
+
+
+def test_public_names_have_an_example_that_is_run():
+    without = {
+        name
+        for name, home in api_index.public_names().items()
+        if "\n>>> import bertbook as bb\n" not in docstring_of(home)
+    }
+    assert without == WITHOUT_EXAMPLE
+
+
+def docstring_of(home):
+    return api_index.everything()[home].docstring
 
 
 def test_a_section_of_arguments_names_each_and_no_other():

@@ -125,7 +125,8 @@ def load_dataset(
         train = load_dataset("reviews.csv", "train", dev=0.1, **columns)
         dev = load_dataset("reviews.csv", "dev", dev=0.1, **columns)
 
-    >>> data = load_dataset("opinions", "train")
+    >>> import bertbook as bb
+    >>> data = bb.load_dataset("opinions", "train")
     >>> sorted(data), len(data["text"]), data["label"][:3]
     (['label', 'text'], 400, [1, 1, 1])
     """

@@ -34,6 +34,12 @@ class CausalLM(Pretrained, keras.Model):
 
     Raises:
         ValueError: `config` is something else.
+
+    >>> import bertbook as bb
+    >>> config = bb.CausalLMConfig(hidden_size=48, num_hidden_layers=2)
+    >>> model = bb.CausalLM(config)
+    >>> tuple(model({"input_ids": [[5, 6, 7]]}).shape)  # (B, S, V)
+    (1, 3, 50257)
     """
 
     architecture = "GPT2LMHeadModel"

@@ -92,6 +92,11 @@ class CausalLMConfig(StoredConfig):
             evenly into heads, or an id is not in the vocabulary.
 
     Source: Radford et al. (2019), section 2.3 and table 2.
+
+    >>> import bertbook as bb
+    >>> config = bb.CausalLMConfig.named("medium")
+    >>> config.num_hidden_layers, config.hidden_size, config.head_size
+    (24, 1024, 64)
     """
 
     PUBLISHED = GPT2_SIZES
@@ -232,6 +237,11 @@ class Seq2SeqConfig(StoredConfig):
             split evenly into heads, or an id is not in the vocabulary.
 
     Source: Vaswani et al. (2017), table 3; the vocabulary: section 5.1.
+
+    >>> import bertbook as bb
+    >>> config = bb.Seq2SeqConfig.named("base", target_vocab_size=8192)
+    >>> config.decoder_layers, config.output_size
+    (6, 8192)
     """
 
     PUBLISHED = TRANSFORMER_SIZES

@@ -54,6 +54,11 @@ def generate(
     Raises:
         ValueError: `model` is no decoder or has no tokenizer, a text is too
             long or empty, or an option is out of range.
+
+    >>> import bertbook as bb
+    >>> model = bb.Seq2SeqTransformer.from_pretrained("en-es")
+    >>> bb.generate(model, ["Where is the library?"])
+    ['¿Dónde está la biblioteca?']
     """
     _check_model(model)
     searches = {"greedy": greedy, "sample": sample, "beams": beam_search}

@@ -51,6 +51,11 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
 
     Raises:
         ValueError: `config` is something else.
+
+    >>> import bertbook as bb
+    >>> model = bb.Seq2SeqTransformer.from_pretrained("en-es")
+    >>> model.config.num_hidden_layers, model.config.hidden_size
+    (3, 256)
     """
 
     architecture = "Seq2SeqTransformer"

@@ -318,6 +318,11 @@ class AttentionViewer(_View):
     Raises:
         ValueError: The shapes do not fit, a row does not sum to 1, or there
             are more weights than one page should hold.
+
+    >>> import bertbook as bb
+    >>> encoder = bb.BertEncoder.from_pretrained("mini")
+    >>> bb.AttentionViewer.from_text(encoder, "The bank was shut.")
+    AttentionViewer: 4 layers, 4 heads, 7 tokens
     """
 
     colors = {"above": "attention", "below": "attention"}
@@ -417,6 +422,11 @@ class SimilarityViewer(_View):
 
     Raises:
         ValueError: The shapes do not fit, or a vector has no direction.
+
+    >>> import bertbook as bb
+    >>> encoder = bb.BertEncoder.from_pretrained("mini")
+    >>> bb.SimilarityViewer.from_texts(encoder, "The bank was shut.", "Fire!")
+    SimilarityViewer: 7 and 4 tokens
     """
 
     colors = {"above": "query", "below": "token"}  # as in a diverging heat_map

@@ -156,6 +156,12 @@ class BertForMaskedLM(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForMaskedLM.from_pretrained("mini")
+    >>> logits = model(model.tokenizer(["The [MASK] was shut."]))
+    >>> tuple(logits.shape), model.config.vocab_size
+    ((1, 7, 16384), 16384)
     """
 
     architecture = "BertForMaskedLM"
@@ -203,6 +209,12 @@ class BertForPreTraining(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForPreTraining.from_pretrained("mini")
+    >>> outputs = model(model.tokenizer(["It rained."], ["The road was wet."]))
+    >>> tuple(outputs["nsp_logits"].shape)
+    (1, 2)
     """
 
     architecture = "BertForPreTraining"
@@ -294,6 +306,13 @@ class BertForSequenceClassification(BertWithHead):
 
     Raises:
         ValueError: An argument is out of range.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForSequenceClassification.from_pretrained("mini-qnli")
+    >>> question, answer = "Who wrote the book?", "Ada wrote the book in 1843."
+    >>> (found,) = model.predict_texts([question], [answer])
+    >>> found["label"], round(found["score"], 2)
+    ('entailment', 0.88)
     """
 
     architecture = "BertForSequenceClassification"
@@ -420,6 +439,14 @@ class BertForTokenClassification(BertWithHead):
 
     Raises:
         ValueError: An argument is out of range.
+
+    >>> import bertbook as bb
+    >>> names = {0: "O", 1: "B-PER", 2: "I-PER"}
+    >>> model = bb.BertForTokenClassification.from_pretrained(
+    ...     "mini", id2label=names
+    ... )
+    >>> tuple(model(model.tokenizer(["The bank was shut."])).shape)
+    (1, 7, 3)
     """
 
     architecture = "BertForTokenClassification"
@@ -504,6 +531,13 @@ class BertForQuestionAnswering(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForQuestionAnswering.from_pretrained("mini-squad")
+    >>> text = "The library was built in 1843 by the town."
+    >>> (found,) = model.predict_answers(["When was it built?"], [text])
+    >>> found["text"], found["start"], found["end"]
+    ('1843', 25, 29)
     """
 
     architecture = "BertForQuestionAnswering"
@@ -605,6 +639,13 @@ class BertForMultipleChoice(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForMultipleChoice.from_pretrained("mini")
+    >>> choices = ["The road is wet.", "The road is dry."]
+    >>> (found,) = model.predict_choices(["It rained."], [choices])
+    >>> found["text"] == choices[found["choice"]]
+    True
     """
 
     architecture = "BertForMultipleChoice"

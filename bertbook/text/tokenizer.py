@@ -82,6 +82,14 @@ class Encoding:
         word_ids: Which word of its text a token belongs to, from 0 on; None
             for added tokens.
         sequence_ids: Which text it belongs to, 0 or 1; None for added tokens.
+
+    >>> import bertbook as bb
+    >>> tokenizer = bb.Tokenizer.from_pretrained("mini")
+    >>> encoding = tokenizer.encode("Where?", "At the bank.")
+    >>> encoding.tokens
+    ['[CLS]', 'where', '?', '[SEP]', 'at', 'the', 'bank', '.', '[SEP]']
+    >>> encoding.token_type_ids, encoding.offsets[1]
+    ([0, 0, 0, 0, 1, 1, 1, 1, 1], (0, 5))
     """
 
     tokens: list[str]
@@ -122,6 +130,14 @@ class Tokenizer:
 
     Warns:
         UserWarning: No text reaches some of the pieces.
+
+    >>> import bertbook as bb
+    >>> tokenizer = bb.Tokenizer.from_pretrained("mini")
+    >>> batch = tokenizer(["The bank was shut.", "Fire!"])
+    >>> batch["input_ids"].shape
+    (2, 7)
+    >>> tokenizer.decode(batch["input_ids"][1])
+    'fire!'
     """
 
     def __init__(

@@ -13,7 +13,9 @@ _ITEM = re.compile(r"    (\*{0,2}\w+)(?: \([^)]*\))?: (.*)")
 _LITERAL = re.compile(r"(?<![`:])`([^`]+)`(?!`)(\w?)")
 
 
-def as_rest(lines, module="", owner="", types=None, own_names=()):
+def as_rest(
+    lines, module="", owner="", types=None, own_names=(), fields=False
+):
     """Returns the lines of a docstring as reStructuredText for Napoleon.
 
     Args:
@@ -22,8 +24,11 @@ def as_rest(lines, module="", owner="", types=None, own_names=()):
         owner: The home of the class that it stands in.
         types: The types of the parameters and of `return`, as text.
         own_names: Names that mean the parameters and are no links.
+        fields: Whether the attributes of a class are what makes it.
     """
     types = types or {}
+    if fields:
+        lines = ["Args:" if x == "Attributes:" else x for x in lines]
     done, section = [], ""
     for line in _joined(lines):
         if found := _SECTION.match(line):
@@ -38,9 +43,9 @@ def as_rest(lines, module="", owner="", types=None, own_names=()):
             done.append(mark + line.strip())
         else:
             done.append(line)
-    if types.get("return") not in (None, "None", "Self"):
-        text = _qualified(types["return"], module)
-        done += ["", f":rtype: {text}", ""]
+    returned = types.get("return")
+    if returned not in (None, "None", "Self"):
+        done = _with_return_type(done, _qualified(returned, module))
     done = _with_code(done)
     return [_linked(line, module, owner, own_names) for line in done]
 
@@ -75,6 +80,19 @@ def _qualified(text, module):
         return f"~{entry}" if entry else match[0]
 
     return re.sub(r"'[^']*'|\b(?:\w+\.)*[A-Z]\w*", full, text)
+
+
+def _with_return_type(lines, text):
+    """Adds the type of what comes back, below what says what it is."""
+    starts = [i for i, line in enumerate(lines) if line == "Raises:"]
+    starts += [i for i, line in enumerate(lines) if line.startswith(">>>")]
+    place = min(starts, default=len(lines))
+    field = [f":rtype: {text}", ""]
+    if not any(line.startswith(":returns:") for line in lines):
+        field = ["", *field]
+    while place and not lines[place - 1]:
+        place -= 1
+    return [*lines[:place], *field, *lines[place:]]
 
 
 def _with_code(lines):

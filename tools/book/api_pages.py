@@ -8,15 +8,16 @@ import copy
 import re
 from pathlib import Path
 
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util.docutils import SphinxDirective
+
 import api_docstrings
 import api_index
 import api_links
 import book
 import navigation
-from docutils import nodes
-from sphinx import addnodes
-from sphinx.transforms import SphinxTransform
-from sphinx.util.docutils import SphinxDirective
 
 FOLDER = "api"
 ROOT_ROOM = "root"  # the name of the room that has none
@@ -261,10 +262,9 @@ class Types(SphinxDirective):
     def run(self):
         """Returns an entry for each alias of the stub."""
         lines = []
-        for name, value in api_index.aliases().items():
+        for name in api_index.aliases():
             if not name.startswith("_"):
-                meaning = TYPES[name]
-                lines += [f".. py:type:: {name}", "", f"   {meaning}", ""]
+                lines += [f".. py:type:: {name}", "", f"   {TYPES[name]}", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
@@ -286,14 +286,18 @@ def as_rest(app, what, name, obj, options, lines):
 def _rest_of(definition, name, lines):
     """Returns the docstring of a function, class or method, with types."""
     owner, types, node = "", api_index.types(name), definition.node
+    fields = False
     if definition.is_class:
         owner, node = definition.home, api_index.maker(definition)
+        fields = node is None
         types = api_index.fields(definition) | types
         types.pop("return", None)
     elif definition.is_method:
         owner = definition.home.rpartition(".")[0]
     own = {n.lstrip("*") for n in api_index.parameters(node)} if node else ()
-    rest = api_docstrings.as_rest(lines, definition.module, owner, types, own)
+    rest = api_docstrings.as_rest(
+        lines, definition.module, owner, types, own, fields
+    )
     if name in {f"bertbook.{n}" for n in api_index.public_names()}:
         rest = [f"Use it as ``{name.replace('bertbook', 'bb')}``.", "", *rest]
     return rest
