@@ -90,7 +90,7 @@ PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loads
 
 .PHONY: help lab test test-all test-jax test-jax-models test-peers test-beam
 .PHONY: test-slow check notebooks exercises links quotes
-.PHONY: badges checksums mutants bench python book test-site
+.PHONY: badges address wheel checksums mutants bench python book test-site
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 
 help: ## list these commands
@@ -167,6 +167,12 @@ quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
 
 badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
 	$(BOOK_ENV)/bin/python tools/book/badges.py
+
+address: $(DEV_STAMP) ## set the repository's address everywhere: URL=...
+	$(BOOK_ENV)/bin/python tools/book/address.py '$(URL)'
+
+wheel: $(BOOK_STAMP) ## build the package's wheel into dist/
+	$(BOOK_ENV)/bin/python -m pip wheel -q --no-deps -w dist .
 
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
 	$(BOOK_ENV)/bin/python tools/book/checksums.py

@@ -4,8 +4,11 @@ import sys
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tools" / "book")]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(path) for path in (HERE, ROOT, ROOT / "tools" / "book")]
+
+from api_conf import SETTINGS  # noqa: E402 - found by the line above
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -15,7 +18,13 @@ copyright = author
 version = release = PROJECT["version"]
 language = "en"
 
-extensions = ["myst_nb", "sphinx_copybutton", "site_navigation"]
+globals().update(SETTINGS)
+extensions = [
+    "myst_nb",
+    "sphinx_copybutton",
+    "site_navigation",
+    *SETTINGS["extensions"],
+]
 exclude_patterns = ["downloads"]
 root_doc = "index"
 

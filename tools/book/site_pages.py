@@ -51,8 +51,9 @@ def main():
             place = f"notebooks/{folder}/{name}.ipynb"
             write_notebook(exercise_page(name, folder), place)
             copy(place, DOWNLOADS)
-    for path in sorted((book.ROOT / "docs").glob("*.md")):
-        write(doc_page(path), f"docs/{path.name}")
+    root = [book.ROOT / name for name in site_tables.AT_THE_ROOT]
+    for path in [*site_tables.docs_pages(), *root]:
+        write(doc_page(path), path.relative_to(book.ROOT))
     for path in [*sorted(SITE.rglob("*.md")), SITE / "bert.svg"]:
         place = path.relative_to(SITE)
         write(site_tables.filled(path.read_text("utf-8")), place)
@@ -121,7 +122,7 @@ def exercise_page(name, folder):
 
 
 def doc_page(path):
-    """Returns the text of a page of `docs/`."""
+    """Returns the text of a page of `docs/` or of the root."""
     place = path.relative_to(book.ROOT).as_posix()
     return linked(path.read_text("utf-8"), place)
 
@@ -148,7 +149,7 @@ def with_buttons(notebook, name, place):
 
 def buttons(name, place):
     """Returns the buttons of a page as links in markdown."""
-    colab = f"{badges.COLAB}/github/{badges.slug()}/blob/main/{place}"
+    colab = f"{badges.COLAB}/github/{badges.slug()}/blob/{book.ref()}/{place}"
     up = "../" * (place.count("/") - 1)
     found = [
         f"[Open in Colab]({colab})",
@@ -301,11 +302,12 @@ def _to_page(match, place):
     """Leaves a link between pages, and sends others to the repository."""
     start, target, rest = match[1], match[2], match[3] or ""
     path = normpath((Path(place).parent / target).as_posix())
-    on_site = path.startswith(("notebooks/", "docs/", DOWNLOADS))
-    if on_site and path.endswith((".ipynb", ".md")):
+    folders = "notebooks/", "docs/", DOWNLOADS
+    is_page = path.startswith(folders) and path.endswith((".ipynb", ".md"))
+    if is_page or path in site_tables.AT_THE_ROOT:
         return match[0]
     kind = "tree" if (book.ROOT / path).is_dir() else "blob"
-    return f"{start}{book.address()}/{kind}/main/{path}{rest})"
+    return f"{start}{book.address()}/{kind}/{book.ref()}/{path}{rest})"
 
 
 if __name__ == "__main__":

@@ -7,18 +7,23 @@ import navigation
 import road
 
 MARK = re.compile(r"<!-- (\w+): written by the build -->")
-# Pages of `docs/`, in the order of the contents.
-DOCS = (
-    "results",
-    "devices",
-    "scaling",
-    "large_corpora",
-    "coverage",
-    "architecture",
-    "authoring",
+# In the order of the contents; other pages of `docs/` follow them.
+PACKAGE = (
+    "docs/using",
+    "moving",
+    "api/index",
+    "docs/devices",
+    "docs/scaling",
+    "docs/large_corpora",
 )
-AT_THE_ROOT = "CONTRIBUTING", "CHANGELOG", "CODE_OF_CONDUCT"
-PACKAGE = "api/index", "moving"
+PROJECT = (
+    "docs/results",
+    "docs/coverage",
+    "CONTRIBUTING",
+    "docs/architecture",
+    "docs/authoring",
+)
+AT_THE_ROOT = "CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md"
 STARTS = {
     "bag of words": "bag of words",
     "scratch": "random weights",
@@ -53,10 +58,16 @@ def parts():
             if chapter.part == number
         ]
         yield f"{number} {name.capitalize()}", pages
-    site = book.ROOT / "docs" / "site"
-    yield "Package", [p for p in PACKAGE if (site / f"{p}.md").is_file()]
-    root = [p for p in AT_THE_ROOT if (book.ROOT / f"{p}.md").is_file()]
-    yield "Project", [f"docs/{name}" for name in DOCS] + root
+    yield "Package", PACKAGE
+    docs = [f"docs/{path.stem}" for path in sorted(docs_pages())]
+    root = [name.removesuffix(".md") for name in AT_THE_ROOT]
+    rest = [p for p in docs + root if p not in PACKAGE + PROJECT]
+    yield "Project", (*PROJECT, *rest)
+
+
+def docs_pages():
+    """Returns the pages of `docs/`."""
+    return (book.ROOT / "docs").glob("*.md")
 
 
 def toctree(caption, pages):
