@@ -46,9 +46,9 @@ mathjax_path = "mathjax/es5/tex-chtml.js"
 html_theme = "sphinx_book_theme"
 html_title = f"bertbook {version}"
 html_static_path = ["_static", "../../build/site/vendor"]
-templates_path = ["_templates"]
 html_css_files = ["book.css"]
 html_js_files = ["book.js"]
+html_search_scorer = "search_scorer.js"
 html_favicon = "_static/icon.svg"
 html_copy_source = False
 html_show_sourcelink = False
@@ -66,7 +66,7 @@ html_theme_options = {
     "footer_content_items": ["extra-footer.html"],
     "extra_footer": f"<p>Version {version}. By {author}. Code, chapters and "
     "samples are under Apache 2.0.</p>",
-    "show_navbar_depth": 1,
+    "collapse_navbar": True,  # only the branch of the page, on each page
     "show_toc_level": 2,
     "home_page_in_toc": True,
 }

@@ -5,6 +5,7 @@ had, the Chromium of the system serves.
 """
 
 import os
+import re
 import shutil
 from dataclasses import dataclass, field
 
@@ -55,7 +56,8 @@ MATH = """() => {
 
 # What Tab must reach: all that can be used and is shown.
 REACHABLE = """() => {
-  const wanted = "a[href], button, input, select, textarea, summary, [tabindex]";
+  const wanted =
+    "a[href], button, input, select, textarea, summary, [tabindex]";
   let number = 0;
   for (const node of document.querySelectorAll(wanted)) {
     if (node.tabIndex < 0 || node.disabled || !node.checkVisibility({
@@ -118,7 +120,9 @@ class Visit:
 
 def launch(playwright):
     """Returns a browser: the one of the system, or playwright's own."""
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = next(
+        (found for name in NAMES if (found := shutil.which(name))), None
+    )
     return playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
 
 
@@ -129,17 +133,19 @@ def pages():
 
 
 def address(page):
-    """Returns the address of a page's file."""
-    path, mark, fragment = page.partition("#")
-    return (HTML / path).as_uri() + mark + fragment
+    """Returns the address of a page's file, with what follows `?` or `#`."""
+    path = re.split("[?#]", page)[0]
+    return (HTML / path).as_uri() + page.removeprefix(path)
 
 
 def watch(tab, visit):
     """Lets a tab write into a visit what it says and asks for."""
     tab.on(
         "console",
-        lambda said: said.type in ("error", "warning")
-        and visit.console.append(said.text),
+        lambda said: (
+            said.type in ("error", "warning")
+            and visit.console.append(said.text)
+        ),
     )
     tab.on("pageerror", lambda error: visit.console.append(str(error)))
     tab.on("request", lambda asked: _sort(asked.url, visit.outside))

@@ -10,7 +10,6 @@ from playwright.sync_api import sync_playwright
 
 from tests.site import browser as site
 
-
 NUMBERS = count()  # no two planted pages have the same name
 
 

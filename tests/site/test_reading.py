@@ -13,7 +13,7 @@ EXERCISES = "notebooks/exercises/20_attention.html"
 # A page of each kind, and the longest ones.
 SAMPLE = [
     "index.html",
-    "search.html",
+    "search.html?q=softmax",
     "notebooks/00_start_here.html",
     CHAPTER,
     "notebooks/54_bug_museum.html",
@@ -23,6 +23,8 @@ SAMPLE = [
     "notebooks/solutions/20_attention.html",
     "docs/results.html",
     "docs/architecture.html",
+    "api/index.html",
+    "api/model/encoder.html",
 ]
 TERMS = {
     "softmax": "notebooks/20_attention.html",
@@ -53,8 +55,15 @@ def test_search_finds_a_term_from_a_folder(desk, term):
     assert site.address(TERMS[term]) in pages
 
 
+def test_search_names_the_chapter_before_the_code(desk):
+    open_page(desk, "search.html?q=attention")
+    desk.get_by_text("Search finished").wait_for()
+    first = desk.locator("#search-results li a").first.evaluate("a => a.href")
+    assert first.split("?")[0] == site.address(CHAPTER)
+
+
 def test_search_finds_nothing_for_a_word_that_is_nowhere(desk):
-    desk.goto(site.address("search.html") + "?q=xyzzyqwert")
+    open_page(desk, "search.html?q=xyzzyqwert")
     desk.get_by_text("did not match any documents").wait_for()
 
 
@@ -281,6 +290,8 @@ def test_axe_finds_no_serious_fault(browser, scheme):
     ],
 )
 def test_axe_sees_a_planted_fault(desk, planted, html, rule):
-    page = planted("notebooks/92_glossary.html", "</article>", f"{html}</article>")
+    page = planted(
+        "notebooks/92_glossary.html", "</article>", f"{html}</article>"
+    )
     faults = site.accessibility(open_page(desk, page))
     assert any(fault.startswith(rule) for fault in faults)

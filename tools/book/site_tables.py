@@ -6,6 +6,15 @@ import book
 import navigation
 import road
 
+CITATION = """\
+```bibtex
+@software{{bertbook,
+  author  = {{{{{author}}}}},
+  title   = {{{title}}},
+  version = {{{version}}},
+  url     = {{{url}}},
+}}
+```"""
 MARK = re.compile(r"<!-- (\w+): written by the build -->")
 # In the order of the contents; other pages of `docs/` follow them.
 PACKAGE = (
@@ -40,7 +49,12 @@ DATA = {
 
 def filled(text):
     """Returns a page with its tables in the place of their marks."""
-    makers = {"contents": contents, "chapters": chapters, "results": results}
+    makers = {
+        "contents": contents,
+        "chapters": chapters,
+        "results": results,
+        "citation": citation,
+    }
     return MARK.sub(lambda match: makers[match[1]](), text)
 
 
@@ -125,3 +139,15 @@ def measurements():
             for measure, mean in re.findall(r"([a-z]\w*) (\d+\.\d)", cells[4]):
                 found.setdefault((cells[0], cells[1], measure), mean)
     return found
+
+
+def citation():
+    """Returns the entry for BibTeX, with the title of `CITATION.cff`."""
+    cff = (book.ROOT / "CITATION.cff").read_text("utf-8")
+    title = re.search(r'^title: "(.+)"$', cff, re.MULTILINE)[1]
+    return CITATION.format(
+        author=book.project()["project"]["authors"][0]["name"],
+        title=title.replace("BERT", "{BERT}").replace("Keras", "{Keras}"),
+        version=book.version(),
+        url=book.address(),
+    )
