@@ -64,9 +64,11 @@ COMPILE_FAST := XLA_FLAGS="--xla_backend_optimization_level=0 \
 
 # The book's own tests that import no backend.
 STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
-	tests/test_environment.py tests/test_mutants.py tests/book/test_data.py \
+	tests/test_environment.py tests/test_front_door.py \
+	tests/test_mutants.py tests/book/test_data.py \
 	tests/book/test_pairs.py tests/book/test_quotes.py \
 	tests/book/test_executed.py tests/book/test_badges.py \
+	tests/book/test_address.py \
 	tests/book/test_headings.py tests/book/test_navigation.py \
 	tests/book/test_captions.py tests/book/test_glossary.py \
 	tests/book/test_exercises.py tests/book/test_stubs.py

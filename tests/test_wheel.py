@@ -1,12 +1,13 @@
 """A wheel carries the package and what its shipped names need."""
 
-import importlib
+import importlib.util
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
 import zipfile
+from pathlib import Path
 
 import pytest
 from hatchling import build
@@ -86,10 +87,16 @@ def colab(tmp_path_factory):
     folder = tmp_path_factory.mktemp("colab") / "env"
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    ours = sysconfig.get_paths(vars={"base": folder, "platbase": folder})
-    with open(f"{ours['purelib']}/colab.pth", "w", encoding="utf-8") as file:
-        file.write(sysconfig.get_path("purelib") + "\n")
-        file.write("import sys; sys.modules.setdefault('google.colab', sys)\n")
+    ours = sysconfig.get_path("purelib", vars={"base": folder})
+    installed = Path(importlib.util.find_spec("keras").origin).parents[1]
+    lines = (
+        installed,
+        (
+            "import sys, unittest.mock as mock; "
+            "sys.modules['google.colab'] = mock.MagicMock()"
+        ),
+    )
+    Path(ours, "colab.pth").write_text("\n".join(map(str, lines)), "utf-8")
     return python
 
 
