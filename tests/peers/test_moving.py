@@ -13,7 +13,7 @@ ROW = re.compile(r"^\|(.*)\|$", re.MULTILINE)
 # The class behind a variable, so that its methods can be looked up.
 VARIABLES = {
     "transformers": {
-        "model": "PreTrainedModel",
+        "model": "GPT2LMHeadModel",
         "tokenizer": "PreTrainedTokenizerFast",
     },
     "keras_hub": {
