@@ -87,7 +87,7 @@ def _with_return_type(lines, text):
     starts = [i for i, line in enumerate(lines) if line == "Raises:"]
     starts += [i for i, line in enumerate(lines) if line.startswith(">>>")]
     place = min(starts, default=len(lines))
-    field = [f":rtype: {text}", ""]
+    field = [f":rtype: {text}"]
     if not any(line.startswith(":returns:") for line in lines):
         field = ["", *field]
     while place and not lines[place - 1]:

@@ -285,7 +285,8 @@ def _annotated(target):
 
 def find(target):
     """Returns the definition of an entry's name, or None."""
-    package, first, *rest = target.split(".")
+    _, _, name = target.partition(".")
+    first, *rest = name.split(".")
     home = public_names().get(first)
     if home is None:
         home, rest = target, []

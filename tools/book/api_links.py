@@ -42,7 +42,7 @@ def resolve(dotted):
         dotted: A name such as `bb.BertConfig.named` or the dotted name of a
             definition in a module.
     """
-    parts = dotted.split(".")
+    parts = ["bertbook", *dotted.split(".")[1:]]
     for end in range(len(parts), 1, -1):
         name = ".".join(parts[:end])
         entry = api_index.resolve(name)
