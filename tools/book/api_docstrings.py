@@ -13,9 +13,7 @@ _ITEM = re.compile(r"    (\*{0,2}\w+)(?: \([^)]*\))?: (.*)")
 _LITERAL = re.compile(r"(?<![`:])`([^`]+)`(?!`)(\w?)")
 
 
-def as_rest(
-    lines, module="", owner="", types=None, own_names=(), fields=False
-):
+def as_rest(lines, module="", owner="", types=None, own_names=(), fields=False):
     """Returns the lines of a docstring as reStructuredText for Napoleon.
 
     Args:

@@ -12,8 +12,9 @@ import book
 
 PACKAGE = book.ROOT / "bertbook"
 FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
-# In the stub, bases that only checkers know; in the package, what they are.
-_STUB_BASES = {
+# Names of the stub that only checkers know, and what a reader knows.
+_STUB_NAMES = {
+    "_Array": "np.ndarray",
     "_Model": "keras.Model",
     "_BertWithHead": "BertWithHead",
     "_BertWithLabels": "BertWithHead",
@@ -306,7 +307,7 @@ def _shown(annotation):
     text = re.sub(r"NDArray\[Any\]", "np.ndarray", text)
     if text.startswith("_"):
         text = aliases().get(text, text)
-    names = [_STUB_BASES.get(n, n) for n in text.split(" | ")]
+    names = [_STUB_NAMES.get(n, n) for n in text.split(" | ")]
     text = " | ".join(dict.fromkeys(names))
     return text.strip("\"'")
 
