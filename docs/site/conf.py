@@ -19,6 +19,8 @@ version = release = PROJECT["version"]
 language = "en"
 
 globals().update(SETTINGS)
+# The list that Sphinx makes of a signature in several lines is no valid HTML.
+python_maximum_signature_line_length = None
 extensions = [
     "myst_nb",
     "sphinx_copybutton",

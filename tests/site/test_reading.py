@@ -244,15 +244,10 @@ def test_the_first_stop_skips_to_the_text(desk):
 
 
 def test_a_stop_without_a_ring_is_seen(desk, planted):
-    hidden = "<style>summary:focus-visible{outline:0;box-shadow:none}</style>"
-    page = planted(
-        EXERCISES, "</article>", f'{hidden}<a href="#">x</a></article>'
-    )
-    open_page(desk, page)
-    desk.add_style_tag(
-        content="* { outline: 0 !important; box-shadow: none !important }"
-    )
-    _, unseen = site.walk(desk)
+    ring = ":focus-visible:not(#a):not(#b)"
+    style = f"{ring}{{outline:0 !important;box-shadow:none !important}}"
+    page = planted(EXERCISES, "</head>", f"<style>{style}</style></head>")
+    _, unseen = site.walk(open_page(desk, page))
     assert unseen
 
 

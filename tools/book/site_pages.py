@@ -55,8 +55,7 @@ def main():
     for path in [*site_tables.docs_pages(), *root]:
         write(doc_page(path), path.relative_to(book.ROOT))
     for path in [*sorted(SITE.rglob("*.md")), SITE / "bert.svg"]:
-        place = path.relative_to(SITE)
-        write(site_tables.filled(path.read_text("utf-8")), place)
+        write(site_page(path), path.relative_to(SITE))
 
 
 def chapter_names():
@@ -125,6 +124,24 @@ def doc_page(path):
     """Returns the text of a page of `docs/` or of the root."""
     place = path.relative_to(book.ROOT).as_posix()
     return linked(path.read_text("utf-8"), place)
+
+
+def site_page(path):
+    """Returns the text of a page of `docs/site/`.
+
+    Its links start in the site's folder, or where the file itself is.
+    """
+    place = path.relative_to(SITE)
+
+    def moved(match):
+        target = (path.parent / match[2]).resolve()
+        if not target.is_file() or target.is_relative_to(SITE):
+            return match[0]
+        target = target.relative_to(book.ROOT).as_posix()
+        up = "../" * (len(place.parts) - 1)
+        return f"{match[1]}{up}{target}{match[3] or ''})"
+
+    return _RELATIVE.sub(moved, site_tables.filled(path.read_text("utf-8")))
 
 
 def markdown(text):
