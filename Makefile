@@ -23,6 +23,7 @@ BOOK_ENV := .venv
 JAX_ENV := .venv-jax
 PEERS_ENV := .venv-peers
 BEAM_ENV := .venv-beam
+DOCS_ENV := .venv-docs
 
 # What was installed last, so that a second call installs nothing.
 BOOK_STAMP := $(BOOK_ENV)/.installed-book
@@ -30,6 +31,7 @@ DEV_STAMP := $(BOOK_ENV)/.installed-dev
 JAX_STAMP := $(JAX_ENV)/.installed-dev
 PEERS_STAMP := $(PEERS_ENV)/.installed-peers
 BEAM_STAMP := $(BEAM_ENV)/.installed-beam
+DOCS_STAMP := $(DOCS_ENV)/.installed-docs
 
 LISTS := pyproject.toml constraints.txt
 INSTALL := bin/python -m pip install -q --disable-pip-version-check \
@@ -62,9 +64,11 @@ COMPILE_FAST := XLA_FLAGS="--xla_backend_optimization_level=0 \
 
 # The book's own tests that import no backend.
 STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
-	tests/test_environment.py tests/test_mutants.py tests/book/test_data.py \
+	tests/test_environment.py tests/test_front_door.py \
+	tests/test_mutants.py tests/book/test_data.py \
 	tests/book/test_pairs.py tests/book/test_quotes.py \
 	tests/book/test_executed.py tests/book/test_badges.py \
+	tests/book/test_address.py \
 	tests/book/test_headings.py tests/book/test_navigation.py \
 	tests/book/test_captions.py tests/book/test_glossary.py \
 	tests/book/test_exercises.py tests/book/test_stubs.py
@@ -75,7 +79,8 @@ CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb) \
 
 NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 	-n $(WORKERS) --dist loadscope
-UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam -m 'not slow' \
+UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
+	--ignore=tests/site -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
 # The rooms whose code a backend computes, and what they stand on.
 MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/devices \
@@ -87,7 +92,7 @@ PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loads
 
 .PHONY: help lab test test-all test-jax test-jax-models test-peers test-beam
 .PHONY: test-slow check notebooks exercises links quotes
-.PHONY: badges checksums mutants bench python
+.PHONY: badges address wheel checksums mutants bench python book test-site
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 
 help: ## list these commands
@@ -102,7 +107,7 @@ test: test-units test-notebooks ## install, run all tests, compare the notebooks
 
 test-jax: test-jax-units test-jax-notebooks ## all with JAX alone; outputs not compared
 
-test-all: check test test-jax test-peers test-beam test-slow ## all of these, over an hour
+test-all: check test test-jax test-peers test-beam test-site test-slow ## all of these, over an hour
 
 test-units: $(DEV_STAMP)
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest $(UNIT_TESTS)
@@ -128,9 +133,13 @@ test-peers: $(PEERS_STAMP) ## compare with Hugging Face, and KerasHub on JAX
 test-beam: $(BEAM_STAMP) ## prepare corpora by Apache Beam, in processes here
 	$(ON_CPU) $(BEAM_ENV)/bin/python -m pytest tests/beam -n $(WORKERS)
 
+test-site: book ## look at the site in Chromium
+	$(DOCS_ENV)/bin/python tools/book/site_vendor.py axe-core
+	$(DOCS_ENV)/bin/python -m pytest -p no:cacheprovider tests/site
+
 test-slow: $(DEV_STAMP) $(JAX_STAMP) ## the tests that take minutes
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
-	--ignore=tests/peers --ignore=tests/beam -m slow -n $(WORKERS) || test $$? -eq 5
+	--ignore=tests/peers --ignore=tests/beam --ignore=tests/site -m slow -n $(WORKERS) || test $$? -eq 5
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest \
 	tests/devices -m slow
 
@@ -139,6 +148,12 @@ check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff format --check .
 	$(BOOK_ENV)/bin/python -m mypy
 	$(BOOK_ENV)/bin/python -m pytest -q $(STATIC_TESTS) -m 'not slow'
+
+book: $(DOCS_STAMP) ## build the site into build/site/html
+	$(DOCS_ENV)/bin/python tools/book/site_vendor.py mathjax
+	$(DOCS_ENV)/bin/python tools/book/site_pages.py
+	$(ON_JAX) $(DOCS_ENV)/bin/python -m sphinx -W -q -E -j 2 -b html \
+	-c docs/site -d build/site/doctrees build/site/source build/site/html
 
 notebooks: $(DEV_STAMP) ## run every chapter from a clean kernel and keep outputs
 	$(BOOK_ENV)/bin/python tools/book/build_notebooks.py
@@ -154,6 +169,12 @@ quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
 
 badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
 	$(BOOK_ENV)/bin/python tools/book/badges.py
+
+address: $(DEV_STAMP) ## set the repository's address everywhere: URL=...
+	$(BOOK_ENV)/bin/python tools/book/address.py '$(URL)'
+
+wheel: $(BOOK_STAMP) ## build the package's wheel into dist/
+	$(BOOK_ENV)/bin/python -m pip wheel -q --no-deps -w dist .
 
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
 	$(BOOK_ENV)/bin/python tools/book/checksums.py
@@ -183,7 +204,7 @@ python:
 	'Name another: make PYTHON=/path/to/python3.12'; exit 1; }
 
 $(BOOK_ENV)/bin/python $(JAX_ENV)/bin/python $(PEERS_ENV)/bin/python \
-$(BEAM_ENV)/bin/python:
+$(BEAM_ENV)/bin/python $(DOCS_ENV)/bin/python:
 	@$(MAKE) --no-print-directory python
 	$(PYTHON) -m venv $(@:/bin/python=) || { rm -rf $(@:/bin/python=); exit 1; }
 
@@ -219,4 +240,9 @@ $(BEAM_STAMP): $(LISTS) | $(BEAM_ENV)/bin/python
 	grep -v $(BEAM_LISTS) constraints.txt > $(BEAM_ENV)/constraints.txt
 	$(BEAM_ENV)/bin/python -m pip install -q --disable-pip-version-check \
 	-c $(BEAM_ENV)/constraints.txt -e '.[beam,dev]'
+	touch $@
+
+$(DOCS_STAMP): $(LISTS) | $(DOCS_ENV)/bin/python
+	$(SAY)
+	$(DOCS_ENV)/$(INSTALL) -e '.[jax,docs]'
 	touch $@

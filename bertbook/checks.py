@@ -6,7 +6,11 @@ from numbers import Integral, Real
 
 
 def check_text(text, name: str) -> None:
-    """Refuses what is not a string of whole characters."""
+    """Refuses what is not a string of whole characters.
+
+    Raises:
+        ValueError: It is no string, or holds a lone surrogate.
+    """
     if not isinstance(text, str):
         raise ValueError(f"`{name}` must be a string. Received: {_kind(text)}.")
     try:
@@ -25,7 +29,11 @@ def _kind(value) -> str:
 
 
 def checked_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines of a text; refuses one that is not a string."""
+    """Yields the lines of a text; refuses one that is not a string.
+
+    Raises:
+        ValueError: `lines` is a string, or a line is none.
+    """
     no_lines = isinstance(lines, str | bytes | Mapping)
     if no_lines or not isinstance(lines, Iterable):
         raise ValueError(
@@ -42,6 +50,9 @@ def check_rows(texts, pairs) -> tuple[list[str], list[str] | None]:
 
     Refuses an empty batch, columns of different length, and rows that are not
     texts.
+
+    Raises:
+        ValueError: The batch is one of these.
     """
     texts = check_column(texts, "texts")
     if not texts:
@@ -58,7 +69,11 @@ def check_rows(texts, pairs) -> tuple[list[str], list[str] | None]:
 
 
 def check_column(rows, name: str) -> list[str]:
-    """Returns a list, an array or a column of a table as a list of texts."""
+    """Returns a list, an array or a column of a table as a list of texts.
+
+    Raises:
+        ValueError: It has no order, or a row is not a string.
+    """
     no_column = isinstance(rows, str | bytes | Mapping | Set)
     if no_column or not hasattr(rows, "__len__") or _rank(rows) != 1:
         raise ValueError(
@@ -77,7 +92,11 @@ def _rank(rows) -> int:
 
 
 def check_max_length(max_length: int | None, has_pair: bool) -> int | None:
-    """Returns a length that the Rust library takes; None stays None."""
+    """Returns a length that the Rust library takes; None stays None.
+
+    Raises:
+        ValueError: It is no integer, or leaves no room for the texts.
+    """
     least = 5 if has_pair else 3
     if max_length is None:
         return None
@@ -90,7 +109,11 @@ def check_max_length(max_length: int | None, has_pair: bool) -> int | None:
 
 
 def checked_list(values, name: str) -> list:
-    """Returns what has an order as a list; refuses a string, a set, a dict."""
+    """Returns what has an order as a list; refuses a string, a set, a dict.
+
+    Raises:
+        ValueError: It is one of these, or holds nothing in order.
+    """
     no_list = isinstance(values, str | bytes | Mapping | Set)
     if no_list or not isinstance(values, Iterable) or not _rank(values):
         raise ValueError(
@@ -112,7 +135,11 @@ def listed(values: Iterable, most: int = 20) -> str:
 
 
 def check_switch(value, name: str) -> None:
-    """Refuses what is neither True nor False."""
+    """Refuses what is neither True nor False.
+
+    Raises:
+        ValueError: It is neither.
+    """
     if not isinstance(value, bool):
         raise ValueError(
             f"`{name}` must be True or False. Received: {value!r}."
@@ -120,7 +147,11 @@ def check_switch(value, name: str) -> None:
 
 
 def check_count(value, name: str, least: int = 1) -> None:
-    """Refuses what is no integer, or one below `least`."""
+    """Refuses what is no integer, or one below `least`.
+
+    Raises:
+        ValueError: It is one of these.
+    """
     if not is_integer(value) or value < least:
         raise ValueError(
             f"`{name}` must be an integer >= {least}. Received: {value!r}."

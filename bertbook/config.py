@@ -73,6 +73,12 @@ class StoredConfig:
     def from_json(cls, path: str | Path) -> Self:
         """Reads a `config.json`.
 
+        Args:
+            path: The file.
+
+        Returns:
+            A config of this class.
+
         Raises:
             FileNotFoundError: `path` is not a file.
             ValueError: The file is not JSON, or a key in it asks for the
@@ -92,20 +98,39 @@ class StoredConfig:
     def from_dict(
         cls, values: Mapping[str, Any], origin: str = "config"
     ) -> Self:
-        """Builds a config from the keys of a file; each class has its own."""
+        """Builds a config from the keys of a file; each class has its own.
+
+        Raises:
+            NotImplementedError: The class has none.
+        """
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the keys and values of a file; each class has its own."""
+        """Returns the keys and values of a file; each class has its own.
+
+        Raises:
+            NotImplementedError: The class has none.
+        """
         raise NotImplementedError
 
     def to_json(self, path: str | Path) -> None:
-        """Writes a `config.json` that this package and others read."""
+        """Writes a `config.json` that this package and others read.
+
+        Args:
+            path: The file; one that is there is replaced.
+        """
         text = json.dumps(_sorted(self.to_dict()), indent=2)
         Path(path).write_text(text + "\n", encoding="utf-8")
 
     def replace(self, **changes: Any) -> Self:
-        """Returns a copy with some fields changed."""
+        """Returns a copy with some fields changed.
+
+        Args:
+            **changes: The fields to change, with their new values.
+
+        Raises:
+            ValueError: The new values do not fit, as in the class.
+        """
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
 
@@ -144,7 +169,11 @@ def warn_of_unknown(
 
 
 def check_kind(config: Any, kind: type) -> None:
-    """Refuses what is no config of a kind, as the name of a model."""
+    """Refuses what is no config of a kind, as the name of a model.
+
+    Raises:
+        ValueError: It is of another kind.
+    """
     if not isinstance(config, kind):
         raise ValueError(
             f"`config` must be a `{kind.__name__}`; `from_pretrained` takes a "
@@ -158,6 +187,9 @@ def check_sizes(config: Any, more: Iterable[str] = ()) -> None:
     Args:
         config: A config with the fields of `COMMON_SIZES`.
         more: Names of further sizes.
+
+    Raises:
+        ValueError: A size is one of these; it is named.
     """
     for name in (*COMMON_SIZES, *more):
         value = getattr(config, name)
@@ -177,6 +209,9 @@ def check_rates(config: Any) -> None:
 
     Args:
         config: A `BertConfig`, or a config with the same four fields.
+
+    Raises:
+        ValueError: A number is one of these; it is named.
     """
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
         value = getattr(config, name)
@@ -193,7 +228,11 @@ def check_rates(config: Any) -> None:
 
 
 def check_blocks(config: Any) -> None:
-    """Refuses an unknown activation, and heads that do not split the width."""
+    """Refuses an unknown activation, and heads that do not split the width.
+
+    Raises:
+        ValueError: The config has one of these.
+    """
     act = config.hidden_act
     if not isinstance(act, str) or act not in HIDDEN_ACTS:
         raise ValueError(
@@ -208,7 +247,11 @@ def check_blocks(config: Any) -> None:
 
 
 def check_id(config: Any, name: str, vocab_size: int) -> None:
-    """Refuses a token whose id is not in the vocabulary."""
+    """Refuses a token whose id is not in the vocabulary.
+
+    Raises:
+        ValueError: It is no integer in `[0, vocab_size)`.
+    """
     value = getattr(config, name)
     if not _is_integer(value) or not 0 <= value < vocab_size:
         raise ValueError(
@@ -233,6 +276,9 @@ def check_extra(config: Any) -> None:
 
     Args:
         config: A config with `extra`. Keys that nothing reads are not checked.
+
+    Raises:
+        ValueError: A key or a value is one of these; it is named.
     """
     extra = config.extra
     if not isinstance(extra, Mapping):
@@ -315,7 +361,11 @@ EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 def check_model_type(
     values: Mapping[str, Any], expected: str, origin: str
 ) -> None:
-    """Refuses a file of another model; one that does not say is taken."""
+    """Refuses a file of another model; one that does not say is taken.
+
+    Raises:
+        ValueError: The file names another model, or is no object.
+    """
     if not isinstance(values, Mapping):
         raise ValueError(f"`values` must be a dict. Received: {values!r}.")
     model_type = values.get("model_type", expected)
@@ -359,8 +409,23 @@ SAME_COMPUTATION = {
 class BertConfig(StoredConfig):
     """Everything needed to build one encoder; the defaults are BERT-Base.
 
-    `extra` keeps keys of a config file that mean nothing to the computation,
-    so that they are written back.
+    Attributes:
+        vocab_size: V pieces of the vocabulary.
+        hidden_size: D, the width of a vector.
+        num_hidden_layers: L layers.
+        num_attention_heads: N heads of attention, each of width D / N.
+        intermediate_size: F, the width inside a feed-forward network.
+        hidden_act: "gelu", "gelu_tanh" or "relu".
+        hidden_dropout_prob: Rate of dropout of vectors.
+        attention_probs_dropout_prob: Rate of dropout of attention weights.
+        max_position_embeddings: Largest S.
+        type_vocab_size: Number of segments.
+        initializer_range: Standard deviation of weights that are drawn.
+        layer_norm_eps: What a norm adds to the variance.
+        pad_token_id: Id of [PAD].
+        id2label: Names of the labels of a head by their numbers; None has none.
+        extra: Keys of a config file that mean nothing to the computation, so
+            that they are written back.
 
     Raises:
         ValueError: A size is not a positive integer, a rate is outside
@@ -368,6 +433,11 @@ class BertConfig(StoredConfig):
             evenly into heads.
 
     Source: Devlin et al. (2019), section 3.
+
+    >>> import bertbook as bb
+    >>> config = bb.BertConfig.named("tiny", vocab_size=8192)
+    >>> config.num_hidden_layers, config.hidden_size, config.head_size
+    (2, 128, 64)
     """
 
     PUBLISHED = SIZES
@@ -399,6 +469,9 @@ class BertConfig(StoredConfig):
         Args:
             values: The parsed JSON object.
             origin: Name of its source, for messages.
+
+        Returns:
+            A `BertConfig`; keys that are no fields are in its `extra`.
 
         Raises:
             ValueError: A key asks for another computation than BERT's.

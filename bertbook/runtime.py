@@ -66,6 +66,13 @@ def setup(seed: int = 0) -> None:
         ImportError: Neither TensorFlow nor JAX is installed.
         ValueError: KERAS_BACKEND names another backend, or JAX_PLATFORMS a
             platform that is not here.
+
+    >>> import bertbook as bb
+    >>> bb.setup(seed=7)
+    bertbook ... with Keras ...
+    backend: ...
+    device: ...
+    dtype auto: ...
     """
     keras = load_keras()
     keras.utils.set_random_seed(seed)

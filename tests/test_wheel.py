@@ -1,13 +1,20 @@
 """A wheel carries the package and what its shipped names need."""
 
-import importlib
+import importlib.util
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
 import zipfile
+from pathlib import Path
 
 import pytest
 from hatchling import build
 
 import book
 import checksums
+import first_cell
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +79,42 @@ def test_wheel_names_both_licenses_and_holds_their_texts(wheel, names):
     assert "License-Expression: Apache-2.0 AND CC-BY-SA-4.0" in text
     licenses = {n.split("/licenses/")[1] for n in names if "/licenses/" in n}
     assert licenses == {"LICENSE", "data/README.md"}
+
+
+@pytest.fixture(scope="module")
+def colab(tmp_path_factory):
+    """A Python like Colab's: it has what the book needs, not bertbook."""
+    folder = tmp_path_factory.mktemp("colab") / "env"
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    ours = sysconfig.get_path("purelib", vars={"base": folder})
+    installed = Path(importlib.util.find_spec("keras").origin).parents[1]
+    lines = (
+        installed,
+        (
+            "import sys, unittest.mock as mock; "
+            "sys.modules['google.colab'] = mock.MagicMock()"
+        ),
+    )
+    Path(ours, "colab.pth").write_text("\n".join(map(str, lines)), "utf-8")
+    return python
+
+
+def run_first_cell(python, folder):
+    """Runs the first cell of a notebook in `folder`, then asks for a path."""
+    source = f"{first_cell.SOURCE}\nprint(bb.__file__)"
+    command = [python, "-I", "-c", source]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX layout")
+def test_the_first_cell_finds_an_uploaded_wheel(wheel, colab, tmp_path):
+    alone = run_first_cell(colab, tmp_path)
+    assert alone.returncode == 1
+    assert "No bertbook. Upload its wheel" in alone.stderr
+    shutil.copy(wheel, tmp_path)
+    done = run_first_cell(colab, tmp_path)
+    assert done.returncode == 0, done.stderr
+    place = done.stdout.splitlines()[-1]
+    assert place.startswith(str(colab.parents[1]))

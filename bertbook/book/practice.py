@@ -22,6 +22,9 @@ def check(function: Callable, *cases: tuple[Sequence, Any]) -> None:
             number, a text, a list, an array or a tuple of these. Integers
             must be equal; other numbers may differ by 1e-5, and by 1e-5 of
             the right value.
+
+    Raises:
+        ValueError: There are no cases.
     """
     if not cases:
         raise ValueError("`cases` must hold at least one. Received: none.")
@@ -41,7 +44,11 @@ def check(function: Callable, *cases: tuple[Sequence, Any]) -> None:
 
 
 def difference(received: Any, expected: Any) -> str:
-    """Returns in words how a value differs from the right one, or ""."""
+    """Returns in words how a value differs from the right one, or "".
+
+    Raises:
+        TypeError: `expected` is of a kind that is not compared.
+    """
     if isinstance(expected, str | bool | dict | set | type(None)):
         same = _plain(received) == expected
         return "" if same else _both(received, expected)

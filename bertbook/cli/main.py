@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Args:
         arguments: The words after `bertbook`.
+
+    Raises:
+        OSError: Standard output is closed.
     """
     is_open = _prepare_streams()
     options = None

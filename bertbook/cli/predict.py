@@ -71,7 +71,11 @@ def add_commands(commands) -> None:
 
 
 def predict(options) -> None:
-    """Prints what a model reads out of each row, while rows come in."""
+    """Prints what a model reads out of each row, while rows come in.
+
+    Raises:
+        ValueError: No text comes in, or one does not fit the model.
+    """
     columns = own_data.named_columns(options)
     if columns and not options.file and len(options.text) == 1:
         options.file, options.text = options.text[0], []

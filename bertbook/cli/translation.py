@@ -186,7 +186,11 @@ def config_of(options):
 
 
 def translate(options) -> None:
-    """Prints translations, a line for each text; an empty line stays empty."""
+    """Prints translations, a line for each text; an empty line stays empty.
+
+    Raises:
+        ValueError: No line comes in.
+    """
     check_source("translate", options)
     lines = options.text or read_lines(options.file or "-")
     rows, has_text = number_lines(lines), False

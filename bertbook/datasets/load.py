@@ -125,7 +125,8 @@ def load_dataset(
         train = load_dataset("reviews.csv", "train", dev=0.1, **columns)
         dev = load_dataset("reviews.csv", "dev", dev=0.1, **columns)
 
-    >>> data = load_dataset("opinions", "train")
+    >>> import bertbook as bb
+    >>> data = bb.load_dataset("opinions", "train")
     >>> sorted(data), len(data["text"]), data["label"][:3]
     (['label', 'text'], 400, [1, 1, 1])
     """
@@ -165,6 +166,11 @@ def find_dataset(
     """Returns the file that `load_dataset` reads, downloaded where needed.
 
     The arguments and errors are those of `load_dataset`.
+
+    Raises:
+        ValueError: `split` is unknown.
+        FileNotFoundError: The file is not there and cannot be downloaded.
+        ConnectionError: A download broke off.
     """
     known = SETS[_check_name(name)]
     if split not in list(known.files):

@@ -144,7 +144,8 @@ def train_dev_split(
         ValueError: There are fewer than two rows, or an argument is of another
             kind. A warning names labels that only rows for dev have.
 
-    >>> train, dev = train_dev_split({"text": list("abcde")}, dev=0.4)
+    >>> import bertbook as bb
+    >>> train, dev = bb.train_dev_split({"text": list("abcde")}, dev=0.4)
     >>> train["text"], dev["text"]
     (['a', 'b', 'c'], ['d', 'e'])
     """

@@ -414,7 +414,11 @@ def _shown(value: Any, key: str) -> str:
 
 
 def checked_columns(file: DataFile, table: Columns) -> Columns:
-    """Returns the columns of a file that has rows."""
+    """Returns the columns of a file that has rows.
+
+    Raises:
+        ValueError: The file has no rows.
+    """
     if not all(table.values()):
         raise ValueError(f"{file} must hold examples. Received: none.")
     return table

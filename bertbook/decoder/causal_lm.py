@@ -34,6 +34,12 @@ class CausalLM(Pretrained, keras.Model):
 
     Raises:
         ValueError: `config` is something else.
+
+    >>> import bertbook as bb
+    >>> config = bb.CausalLMConfig(hidden_size=48, num_hidden_layers=2)
+    >>> model = bb.CausalLM(config)
+    >>> tuple(model({"input_ids": [[5, 6, 7]]}).shape)  # (B, S, V)
+    (1, 3, 50257)
     """
 
     architecture = "GPT2LMHeadModel"
@@ -81,6 +87,9 @@ class CausalLM(Pretrained, keras.Model):
 
         The matrices whose outputs are added up, 2 L of them, start smaller by
         the root of 2 L, as in GPT-2.
+
+        Args:
+            input_shape: Given by Keras, and not read.
         """
         hidden_shape = (None, None, self.config.hidden_size)
         self.token.build((None, None))
@@ -145,7 +154,14 @@ class CausalLM(Pretrained, keras.Model):
         return outputs if len(outputs) > 1 else logits
 
     def embed(self, input_ids, position_ids=None, training=None):
-        """Returns token plus position, `(B, S, D)`, for ids, `(B, S)`."""
+        """Returns token plus position, `(B, S, D)`, for ids, `(B, S)`.
+
+        Args:
+            input_ids: Integer tensor of shape `(B, S)`.
+            position_ids: Optional integer tensor of shape `(B, S)`; without it
+                positions are counted from 0.
+            training: Whether to drop values.
+        """
         vectors = self.position(self.token(input_ids), position_ids)
         return self.dropout(vectors, training=training)
 
@@ -165,19 +181,36 @@ class CausalLM(Pretrained, keras.Model):
         return ops.matmul(hidden, ops.transpose(table))
 
     def steps(self, use_cache=True):
-        """Returns the steps that continue a prompt, one token at a time."""
+        """Returns the steps that continue a prompt, one token at a time.
+
+        Args:
+            use_cache: Whether to keep keys and values of former tokens.
+        """
         return (CausalSteps if use_cache else UncachedCausalSteps)(self)
 
     def prompts(self, texts):
-        """Returns texts as a batch; see `prompts.make_prompts`."""
+        """Returns texts as a batch; see `prompts.make_prompts`.
+
+        Args:
+            texts: A list of B raw texts.
+        """
         return make_prompts(texts, self.tokenizer, self.config)
 
     def read(self, prompt, new):
-        """Returns the text of a prompt and what follows it, both ids."""
+        """Returns the text of a prompt and what follows it, both ids.
+
+        Args:
+            prompt: The ids of the prompt.
+            new: The ids that the model wrote.
+        """
         return self.tokenizer.decode([*prompt, *new])
 
     def longest_input(self, max_length):
-        """Returns the longest prompt that leaves room for some new tokens."""
+        """Returns the longest prompt that leaves room for some new tokens.
+
+        Args:
+            max_length: Most new tokens.
+        """
         return self.config.max_position_embeddings - max_length
 
     def _find_tokenizers(self, checkpoint):

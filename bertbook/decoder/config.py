@@ -69,12 +69,34 @@ class CausalLMConfig(StoredConfig):
 
     With another `vocab_size` the three ids must be set too.
 
+    Attributes:
+        vocab_size: V pieces of the vocabulary.
+        hidden_size: D, the width of a vector.
+        num_hidden_layers: L layers.
+        num_attention_heads: N heads of attention, each of width D / N.
+        intermediate_size: F, the width inside a feed-forward network.
+        hidden_act: "gelu", "gelu_tanh" or "relu".
+        hidden_dropout_prob: Rate of dropout of vectors.
+        attention_probs_dropout_prob: Rate of dropout of attention weights.
+        max_position_embeddings: Largest S.
+        initializer_range: Standard deviation of weights that are drawn.
+        layer_norm_eps: What a norm adds to the variance.
+        pad_token_id: Id of the token that fills rows up.
+        bos_token_id: Id of the token that a text begins with.
+        eos_token_id: Id of the token that a text ends with.
+        extra: Other keys of a config file, which are written back.
+
     Raises:
         ValueError: A size is not a positive integer, a rate is outside
             [0, 1), `hidden_act` is unknown, `hidden_size` does not split
             evenly into heads, or an id is not in the vocabulary.
 
     Source: Radford et al. (2019), section 2.3 and table 2.
+
+    >>> import bertbook as bb
+    >>> config = bb.CausalLMConfig.named("medium")
+    >>> config.num_hidden_layers, config.hidden_size, config.head_size
+    (24, 1024, 64)
     """
 
     PUBLISHED = GPT2_SIZES
@@ -111,6 +133,9 @@ class CausalLMConfig(StoredConfig):
         Args:
             values: The parsed JSON object.
             origin: Name of its source, for messages.
+
+        Returns:
+            A `CausalLMConfig`; other keys are in its `extra`.
 
         Raises:
             ValueError: A key asks for another computation than GPT-2's.
@@ -186,12 +211,37 @@ class Seq2SeqConfig(StoredConfig):
     `Tokenizer.train` makes: a target begins with the second and ends with the
     third.
 
+    Attributes:
+        vocab_size: V pieces of the vocabulary of the source.
+        target_vocab_size: V of the target; None where both share one
+            vocabulary.
+        hidden_size: D, the width of a vector.
+        num_hidden_layers: L layers of the encoder.
+        num_decoder_layers: L of the decoder; None for as many.
+        num_attention_heads: N heads of attention, each of width D / N.
+        intermediate_size: F, the width inside a feed-forward network.
+        hidden_act: "gelu", "gelu_tanh" or "relu".
+        hidden_dropout_prob: Rate of dropout of vectors.
+        attention_probs_dropout_prob: Rate of dropout of attention weights.
+        max_position_embeddings: Largest S, of the source and of the target.
+        initializer_range: Standard deviation of weights that are drawn.
+        layer_norm_eps: What a norm adds to the variance.
+        pad_token_id: Id of [PAD].
+        bos_token_id: Id of the token that a target begins with.
+        eos_token_id: Id of the token that it ends with.
+        extra: Other keys of a config file, which are written back.
+
     Raises:
         ValueError: A size is not a positive integer, a rate is outside
             [0, 1), `hidden_act` is unknown, `hidden_size` is odd or does not
             split evenly into heads, or an id is not in the vocabulary.
 
     Source: Vaswani et al. (2017), table 3; the vocabulary: section 5.1.
+
+    >>> import bertbook as bb
+    >>> config = bb.Seq2SeqConfig.named("base", target_vocab_size=8192)
+    >>> config.decoder_layers, config.output_size
+    (6, 8192)
     """
 
     PUBLISHED = TRANSFORMER_SIZES
@@ -235,6 +285,9 @@ class Seq2SeqConfig(StoredConfig):
         Args:
             values: The parsed JSON object.
             origin: Name of its source, for messages.
+
+        Returns:
+            A `Seq2SeqConfig`; other keys are in its `extra`.
 
         Raises:
             ValueError: They describe another model.

@@ -54,6 +54,11 @@ def generate(
     Raises:
         ValueError: `model` is no decoder or has no tokenizer, a text is too
             long or empty, or an option is out of range.
+
+    >>> import bertbook as bb
+    >>> model = bb.Seq2SeqTransformer.from_pretrained("en-es")
+    >>> bb.generate(model, ["Where is the library?"])
+    ['¿Dónde está la biblioteca?']
     """
     _check_model(model)
     searches = {"greedy": greedy, "sample": sample, "beams": beam_search}
@@ -359,7 +364,11 @@ def _check_lengths(lengths, limit, max_length):
 
 
 def checked_seeds(seed, rows):
-    """Returns a seed for each row, `(B,)`: those given, or counted up."""
+    """Returns a seed for each row, `(B,)`: those given, or counted up.
+
+    Raises:
+        ValueError: A seed is no integer >= 0, or there are not `rows`.
+    """
     if is_integer(seed) and seed >= 0:
         return np.arange(seed, seed + rows)
     seeds = np.asarray(seed)

@@ -51,6 +51,11 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
 
     Raises:
         ValueError: `config` is something else.
+
+    >>> import bertbook as bb
+    >>> model = bb.Seq2SeqTransformer.from_pretrained("en-es")
+    >>> model.config.num_hidden_layers, model.config.hidden_size
+    (3, 256)
     """
 
     architecture = "Seq2SeqTransformer"
@@ -91,7 +96,11 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates every weight; called once, by `__init__`."""
+        """Creates every weight; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         hidden_shape = (None, None, self.config.hidden_size)
         self.source_embeddings.build((None, None))
         if self.config.target_vocab_size is not None:
@@ -205,11 +214,19 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         return ops.matmul(hidden, ops.transpose(table))
 
     def steps(self, use_cache=True):
-        """Returns the steps that write targets, one token at a time."""
+        """Returns the steps that write targets, one token at a time.
+
+        Args:
+            use_cache: Whether to keep keys and values of former tokens.
+        """
         return (Seq2SeqSteps if use_cache else UncachedSeq2SeqSteps)(self)
 
     def prompts(self, texts):
-        """Returns texts as a batch; see `prompts.make_sources`."""
+        """Returns texts as a batch; see `prompts.make_sources`.
+
+        Args:
+            texts: A list of B raw texts.
+        """
         config = self.config
         check_tokenizer(self.tokenizer, config, config.vocab_size)
         check_tokenizer(self.target_tokenizer, config, config.output_size)
@@ -220,7 +237,11 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         return spell(new, self.target_tokenizer)
 
     def longest_input(self, max_length):
-        """Returns the longest source; targets have positions of their own."""
+        """Returns the longest source; targets have positions of their own.
+
+        Args:
+            max_length: Most new tokens; it takes no room of the source.
+        """
         return self.config.max_position_embeddings
 
     def _find_tokenizers(self, checkpoint):

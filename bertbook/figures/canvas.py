@@ -145,7 +145,11 @@ def flow(widths, left=0.1, right=WIDTH - 0.1):
 
 
 def one_of(value, allowed, name):
-    """Raises where a value is not allowed."""
+    """Raises where a value is not allowed.
+
+    Raises:
+        ValueError: It is not.
+    """
     if value not in allowed:
         raise ValueError(
             f"`{name}` must be among {', '.join(allowed)}. Received: {value!r}."

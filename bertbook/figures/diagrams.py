@@ -46,6 +46,9 @@ def shape_flow(steps, alt=None):
 
     Returns:
         A `Picture`.
+
+    Raises:
+        ValueError: There are no steps, or a color is unknown.
     """
     if not steps:
         raise ValueError("`steps` must hold a step. Received: none.")
@@ -169,6 +172,9 @@ def value_mixing(tokens, weights, alt=None):
 
     Returns:
         A `Picture`.
+
+    Raises:
+        ValueError: A weight is below 0, or there are not S of them.
     """
     weights = checked(weights, "weights", 1, len(tokens))
     if weights.min() < 0:
@@ -218,6 +224,9 @@ def multi_head(length=2, width=768, num_heads=2, alt=None):
 
     Returns:
         A `Picture`.
+
+    Raises:
+        ValueError: A size is below 1, or the heads do not split `width`.
     """
     check_sizes(length=length, width=width, num_heads=num_heads)
     if width % num_heads:

@@ -211,6 +211,9 @@ def stacks(configs, alt=None):
 
     Returns:
         A `Picture`.
+
+    Raises:
+        ValueError: There are no configs.
     """
     if not configs:
         raise ValueError("`configs` must hold a config. Received: none.")
@@ -316,6 +319,9 @@ def whole_bert(config, tokens, guesses, alt=None):
 
     Returns:
         A `Picture`.
+
+    Raises:
+        ValueError: The tokens or the guesses are not of this form.
     """
     check_config(config)
     if not tokens or tokens[0] != "[CLS]" or "[MASK]" not in tokens[1:]:

@@ -62,7 +62,11 @@ STYLE = {
 
 @contextmanager
 def book_style():
-    """Sets the book's typography, whatever the reader's settings are."""
+    """Sets the book's typography, whatever the reader's settings are.
+
+    Raises:
+        ImportError: Matplotlib is not installed.
+    """
     try:
         from matplotlib import style
     except ImportError as error:
@@ -114,7 +118,14 @@ class Picture:
         return buffer.getvalue()
 
     def save(self, path):
-        """Writes the image to a file whose name ends in `.png`."""
+        """Writes the image to a file whose name ends in `.png`.
+
+        Args:
+            path: The file; one that is there is replaced.
+
+        Raises:
+            ValueError: The name has another ending.
+        """
         if Path(path).suffix.lower() != ".png":
             raise ValueError(f"`path` must end in '.png'. Received: {path}.")
         Path(path).write_bytes(self.png())
@@ -195,7 +206,11 @@ def checked(values, name, ndim, size=None):
 
 
 def check_config(config, name="config"):
-    """Returns `config` after a check that it is a `BertConfig`."""
+    """Returns `config` after a check that it is a `BertConfig`.
+
+    Raises:
+        ValueError: It is none.
+    """
     if not isinstance(config, BertConfig):
         raise ValueError(
             f"`{name}` must be a BertConfig. Received: {config!r}."
@@ -204,7 +219,11 @@ def check_config(config, name="config"):
 
 
 def check_sizes(**sizes):
-    """Raises where a size is not a positive integer."""
+    """Raises where a size is not a positive integer.
+
+    Raises:
+        ValueError: A size is none; it is named.
+    """
     for name, value in sizes.items():
         if isinstance(value, bool) or value < 1 or value != int(value):
             raise ValueError(
@@ -229,7 +248,11 @@ def check_labels(labels, length, name):
 
 
 def check_named(values, name):
-    """Returns a dict after a check that it holds something."""
+    """Returns a dict after a check that it holds something.
+
+    Raises:
+        ValueError: It is no dict, or empty.
+    """
     if not isinstance(values, dict) or not values:
         raise ValueError(
             f"`{name}` must be a dict with at least one name. "

@@ -318,6 +318,11 @@ class AttentionViewer(_View):
     Raises:
         ValueError: The shapes do not fit, a row does not sum to 1, or there
             are more weights than one page should hold.
+
+    >>> import bertbook as bb
+    >>> encoder = bb.BertEncoder.from_pretrained("mini")
+    >>> bb.AttentionViewer.from_text(encoder, "The bank was shut.")
+    AttentionViewer: 4 layers, 4 heads, 7 tokens
     """
 
     colors = {"above": "attention", "below": "attention"}
@@ -346,6 +351,9 @@ class AttentionViewer(_View):
             layers: Which layers to show, counted from 0, or from the last one
                 with -1. None shows all.
             title: Line above the view.
+
+        Returns:
+            An `AttentionViewer`.
 
         Raises:
             ValueError: There is no tokenizer, or a layer is out of range.
@@ -414,6 +422,11 @@ class SimilarityViewer(_View):
 
     Raises:
         ValueError: The shapes do not fit, or a vector has no direction.
+
+    >>> import bertbook as bb
+    >>> encoder = bb.BertEncoder.from_pretrained("mini")
+    >>> bb.SimilarityViewer.from_texts(encoder, "The bank was shut.", "Fire!")
+    SimilarityViewer: 7 and 4 tokens
     """
 
     colors = {"above": "query", "below": "token"}  # as in a diverging heat_map
@@ -444,6 +457,9 @@ class SimilarityViewer(_View):
             layer: Which of the L + 1 `hidden_states` to compare: 0 is the
                 embeddings, -1 the last layer.
             title: Line above the view.
+
+        Returns:
+            A `SimilarityViewer`.
 
         Raises:
             ValueError: There is no tokenizer, or the layer is out of range.

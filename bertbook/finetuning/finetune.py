@@ -82,6 +82,11 @@ class FinetuningOptions:
 
     Raises:
         ValueError: A number is out of range.
+
+    >>> import bertbook as bb
+    >>> options = bb.FinetuningOptions(frozen_layers=2, verbose=False)
+    >>> options.frozen_layers, options.warmup
+    (2, 0.1)
     """
 
     warmup: float = 0.1
@@ -214,6 +219,14 @@ def finetune(
             `out` holds a run with other settings (all are named), or the loss,
             an output or a metric is not finite.
         OSError: A checkpoint cannot be written.
+
+    >>> import bertbook as bb
+    >>> train = {"text": ["Good.", "Bad."], "label": [1, 0]}
+    >>> model = bb.BertForSequenceClassification.from_pretrained("mini-taught")
+    >>> options = bb.FinetuningOptions(verbose=False)
+    >>> history = bb.finetune(model, train, epochs=1, options=options)
+    >>> history["step"], len(history["loss"])
+    ([1], 1)
     """
     options = _checked_options(options)
     _check_numbers(epochs, learning_rate, batch_size, seed)
@@ -284,6 +297,16 @@ def evaluate(
         KeyError: A column is missing.
         ValueError: An argument or a row does not fit the model, or an output
             or a metric is not finite.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForSequenceClassification.from_pretrained("mini-qnli")
+    >>> data = {
+    ...     "text": ["Who wrote the book?", "Who wrote the book?"],
+    ...     "text_pair": ["Ada wrote the book in 1843.", "It is cold."],
+    ...     "label": ["entailment", "not_entailment"],
+    ... }
+    >>> bb.evaluate(model, data)["accuracy"]
+    1.0
     """
     check_count(batch_size, "batch_size")
     if stride is not None:

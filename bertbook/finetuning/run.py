@@ -346,7 +346,11 @@ def optimizer_of(model, decay):
 
 
 def check_frozen(model, count):
-    """Refuses what is not a number of layers of the model, -1, or None."""
+    """Refuses what is not a number of layers of the model, -1, or None.
+
+    Raises:
+        ValueError: It is none of these, or the model has adapters.
+    """
     most = len(model.encoder.blocks)
     if count is not None and not (is_integer(count) and -1 <= count <= most):
         raise ValueError(

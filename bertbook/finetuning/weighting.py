@@ -61,6 +61,10 @@ def label_weights(
         task: The task.
         class_weight: As in `weigh`.
         counted: Which rows count, `(N,)` bool.
+
+    Raises:
+        ValueError: The model has no labels to weigh, or `class_weight` names
+            labels that are not there, or one twice.
     """
     if not isinstance(task, Texts) or task.problem != ONE_LABEL:
         raise ValueError(

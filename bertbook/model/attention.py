@@ -416,6 +416,11 @@ def attention_path(model):
 
     Raises:
         ValueError: It is neither.
+
+    >>> import bertbook as bb
+    >>> config = bb.BertConfig.named("tiny")
+    >>> bb.attention_path(bb.BertEncoder(config, attention="einsum")).path
+    'einsum'
     """
     encoder = getattr(model, "encoder", model)
     if isinstance(model, type) or not hasattr(encoder, "attention_reason"):

@@ -156,6 +156,12 @@ class BertForMaskedLM(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForMaskedLM.from_pretrained("mini")
+    >>> logits = model(model.tokenizer(["The [MASK] was shut."]))
+    >>> tuple(logits.shape), model.config.vocab_size
+    ((1, 7, 16384), 16384)
     """
 
     architecture = "BertForMaskedLM"
@@ -169,7 +175,11 @@ class BertForMaskedLM(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.masked_lm.build((None, None, self.config.hidden_size))
 
     def call(self, batch, training=None):
@@ -199,6 +209,12 @@ class BertForPreTraining(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForPreTraining.from_pretrained("mini")
+    >>> outputs = model(model.tokenizer(["It rained."], ["The road was wet."]))
+    >>> tuple(outputs["nsp_logits"].shape)
+    (1, 2)
     """
 
     architecture = "BertForPreTraining"
@@ -212,7 +228,11 @@ class BertForPreTraining(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the heads; called once, by `__init__`."""
+        """Creates the weights of the heads; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         width = self.config.hidden_size
         self.masked_lm.build((None, None, width))
         self.next_sentence.build((None, width))
@@ -286,6 +306,13 @@ class BertForSequenceClassification(BertWithHead):
 
     Raises:
         ValueError: An argument is out of range.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForSequenceClassification.from_pretrained("mini-qnli")
+    >>> question, answer = "Who wrote the book?", "Ada wrote the book in 1843."
+    >>> (found,) = model.predict_texts([question], [answer])
+    >>> found["label"], round(found["score"], 2)
+    ('entailment', 0.88)
     """
 
     architecture = "BertForSequenceClassification"
@@ -314,11 +341,20 @@ class BertForSequenceClassification(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.classifier.build((None, self.config.hidden_size))
 
     def call(self, batch, training=None):
-        """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`."""
+        """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`.
+
+        Args:
+            batch: As in `BertEncoder.call`.
+            training: Whether to drop values.
+        """
         pooled = pooled_output(self.encoder, batch, training)  # (B, D)
         return self.classifier(self.dropout(pooled, training=training))
 
@@ -403,6 +439,14 @@ class BertForTokenClassification(BertWithHead):
 
     Raises:
         ValueError: An argument is out of range.
+
+    >>> import bertbook as bb
+    >>> names = {0: "O", 1: "B-PER", 2: "I-PER"}
+    >>> model = bb.BertForTokenClassification.from_pretrained(
+    ...     "mini", id2label=names
+    ... )
+    >>> tuple(model(model.tokenizer(["The bank was shut."])).shape)
+    (1, 7, 3)
     """
 
     architecture = "BertForTokenClassification"
@@ -421,11 +465,20 @@ class BertForTokenClassification(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.classifier.build((None, None, self.config.hidden_size))
 
     def call(self, batch, training=None):
-        """Returns logits, `(B, S, K)`, of a batch as in `BertEncoder.call`."""
+        """Returns logits, `(B, S, K)`, of a batch as in `BertEncoder.call`.
+
+        Args:
+            batch: As in `BertEncoder.call`.
+            training: Whether to drop values.
+        """
         hidden = self.encoder(batch, training=training)["sequence_output"]
         return self.classifier(self.dropout(hidden, training=training))
 
@@ -478,6 +531,13 @@ class BertForQuestionAnswering(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForQuestionAnswering.from_pretrained("mini-squad")
+    >>> text = "The library was built in 1843 by the town."
+    >>> (found,) = model.predict_answers(["When was it built?"], [text])
+    >>> found["text"], found["start"], found["end"]
+    ('1843', 25, 29)
     """
 
     architecture = "BertForQuestionAnswering"
@@ -489,7 +549,11 @@ class BertForQuestionAnswering(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.span.build((None, None, self.config.hidden_size))
 
     @property
@@ -575,6 +639,13 @@ class BertForMultipleChoice(BertWithHead):
         config: A `BertConfig`.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForMultipleChoice.from_pretrained("mini")
+    >>> choices = ["The road is wet.", "The road is dry."]
+    >>> (found,) = model.predict_choices(["It rained."], [choices])
+    >>> found["text"] == choices[found["choice"]]
+    True
     """
 
     architecture = "BertForMultipleChoice"
@@ -587,7 +658,11 @@ class BertForMultipleChoice(BertWithHead):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates the weights of the head; called once, by `__init__`."""
+        """Creates the weights of the head; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         self.classifier.build((None, self.config.hidden_size))
 
     def call(self, batch, training=None):
@@ -653,7 +728,14 @@ class BertForMultipleChoice(BertWithHead):
         )
 
     def checked(self, batch):
-        """Returns a batch that fits the config, its lists made arrays."""
+        """Returns a batch that fits the config, its lists made arrays.
+
+        Args:
+            batch: A dict of arrays or tensors of shape `(B, C, S)`.
+
+        Raises:
+            ValueError: It does not fit.
+        """
         refuse_forked_process()
         batch = without_lists(batch)
         ids = batch.get("input_ids")

@@ -142,6 +142,14 @@ class BertEncoder(Pretrained, keras.Model):
     Raises:
         ValueError: `config` is not a `BertConfig`, or `attention` cannot run
             here.
+
+    >>> import bertbook as bb
+    >>> encoder = bb.BertEncoder.from_pretrained("mini")
+    >>> outputs = encoder(encoder.tokenizer(["The bank was shut."]))
+    >>> tuple(outputs["sequence_output"].shape)
+    (1, 7, 256)
+    >>> encoder.embed_texts(["The bank was shut.", "Fire!"]).shape
+    (2, 256)
     """
 
     architecture = "BertModel"
@@ -176,7 +184,11 @@ class BertEncoder(Pretrained, keras.Model):
         self.build()
 
     def build(self, input_shape=None):
-        """Creates every weight; called once, by `__init__`."""
+        """Creates every weight; called once, by `__init__`.
+
+        Args:
+            input_shape: Given by Keras, and not read.
+        """
         hidden_shape = (None, None, self.config.hidden_size)
         self.embeddings.build((None, None), (None, None))
         for block in self.blocks:

@@ -29,6 +29,11 @@ def fill_mask(text, model="mini", top_k=5):
     Raises:
         ValueError: The text has no [MASK] or is too long, `top_k` is out of
             range, `model` is something else, or it has no tokenizer.
+
+    >>> import bertbook as bb
+    >>> guesses = bb.fill_mask("The United [MASK] of America.", "mini")
+    >>> guesses[0]["token"], guesses[0]["text"]
+    ('states', 'The United states of America.')
     """
     if isinstance(model, str | PathLike):
         model = _load_model(str(model))

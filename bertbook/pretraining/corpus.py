@@ -720,7 +720,12 @@ def _hash_shard(path: str | Path) -> str:
 
 
 def check_files(paths) -> list[Path]:
-    """Returns the paths as a list; refuses missing files."""
+    """Returns the paths as a list; refuses missing files.
+
+    Raises:
+        FileNotFoundError: A file is missing.
+        ValueError: `paths` is a string, or empty.
+    """
     if isinstance(paths, str | bytes | Path) or not isinstance(paths, Iterable):
         raise ValueError(
             f"`paths` must be a list of files. Received: {str(paths)!r}."

@@ -102,6 +102,11 @@ class PretrainingRecipe:
     Raises:
         ValueError: Something is out of range, or of another kind, or
             `batch_size` does not split evenly into `accumulation` parts.
+
+    >>> import bertbook as bb
+    >>> recipe = bb.PretrainingRecipe(steps=500, batch_size=32)
+    >>> recipe.steps, recipe.learning_rate
+    (500, 0.001)
     """
 
     steps: int = 1_000

@@ -39,7 +39,11 @@ class Settings:
 
 
 def in_rows(function, *columns):
-    """Calls a function for each row, and names the row that it refuses."""
+    """Calls a function for each row, and names the row that it refuses.
+
+    Raises:
+        ValueError: The function refuses a row; its number is named.
+    """
     results = []
     for row, values in enumerate(zip(*columns, strict=True)):
         try:

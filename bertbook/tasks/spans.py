@@ -274,7 +274,11 @@ def _with_probabilities(answers: list[Answer]) -> list[Answer]:
 
 
 def check_limit(value, name: str) -> None:
-    """Refuses what is not an integer >= 1."""
+    """Refuses what is not an integer >= 1.
+
+    Raises:
+        ValueError: It is no such integer.
+    """
     if not is_integer(value) or value < 1:
         raise ValueError(
             f"`{name}` must be an integer >= 1. Received: {value}."
@@ -282,7 +286,11 @@ def check_limit(value, name: str) -> None:
 
 
 def check_logits(start: np.ndarray, end: np.ndarray) -> None:
-    """Refuses arrays that are not two rows of numbers of one length."""
+    """Refuses arrays that are not two rows of numbers of one length.
+
+    Raises:
+        ValueError: They differ in length, or hold NaN or infinity.
+    """
     if start.ndim != 1 or start.shape != end.shape or not len(start):
         raise ValueError(
             "`start_logits` and `end_logits` must be vectors of one length. "

@@ -171,7 +171,11 @@ def stack_windows(
 
 
 def check_window(max_length: int, has_pair: bool) -> int:
-    """Returns the length of a window; unlike a text, it must have one."""
+    """Returns the length of a window; unlike a text, it must have one.
+
+    Raises:
+        ValueError: It is None, or leaves no room for the texts.
+    """
     checked = check_max_length(max_length, has_pair)
     if checked is None:
         raise ValueError("`max_length` must be an integer. Received: None.")

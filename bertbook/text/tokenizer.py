@@ -71,9 +71,25 @@ MOST_CELLS = 2**30
 class Encoding:
     """One text, or one pair, as the model sees it: lists of equal length.
 
-    `offsets` are (start, end) in characters of the raw text, (0, 0) for the
-    special tokens that were added. `word_ids` count the words of each text and
-    `sequence_ids` tell the text, 0 or 1; both are None for added tokens.
+    Attributes:
+        tokens: The pieces.
+        input_ids: Their ids.
+        token_type_ids: 0 for the tokens of the first text, 1 for those of the
+            second.
+        attention_mask: 1 for each token, since one text has no padding.
+        offsets: Start and end in characters of the raw text, (0, 0) for the
+            special tokens that were added.
+        word_ids: Which word of its text a token belongs to, from 0 on; None
+            for added tokens.
+        sequence_ids: Which text it belongs to, 0 or 1; None for added tokens.
+
+    >>> import bertbook as bb
+    >>> tokenizer = bb.Tokenizer.from_pretrained("mini")
+    >>> encoding = tokenizer.encode("Where?", "At the bank.")
+    >>> encoding.tokens
+    ['[CLS]', 'where', '?', '[SEP]', 'at', 'the', 'bank', '.', '[SEP]']
+    >>> encoding.token_type_ids, encoding.offsets[1]
+    ([0, 0, 0, 0, 1, 1, 1, 1, 1], (0, 5))
     """
 
     tokens: list[str]
@@ -114,6 +130,14 @@ class Tokenizer:
 
     Warns:
         UserWarning: No text reaches some of the pieces.
+
+    >>> import bertbook as bb
+    >>> tokenizer = bb.Tokenizer.from_pretrained("mini")
+    >>> batch = tokenizer(["The bank was shut.", "Fire!"])
+    >>> batch["input_ids"].shape
+    (2, 7)
+    >>> tokenizer.decode(batch["input_ids"][1])
+    'fire!'
     """
 
     def __init__(
@@ -197,6 +221,14 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Reads a `vocab.txt`: one piece a line, the line number is the id.
 
+        Args:
+            path: The file.
+            lowercase: Whether the model is uncased.
+            engine: "rust" or "python".
+
+        Returns:
+            A `Tokenizer`.
+
         Raises:
             FileNotFoundError: `path` is not a file.
             ValueError: The file is not UTF-8, or is no BERT vocabulary.
@@ -221,6 +253,9 @@ class Tokenizer:
         Args:
             name_or_dir: A shipped name, a folder, or "hf://org/name".
             engine: "rust" or "python".
+
+        Returns:
+            A `Tokenizer`; its `decided_by` is filled.
 
         Raises:
             FileNotFoundError: The folder has neither file.
@@ -259,6 +294,9 @@ class Tokenizer:
             engine: The engine of the tokenizer returned.
             limit_alphabet: Most characters of the text that get a piece, the
                 frequent ones; words with others become [UNK]. None: all.
+
+        Returns:
+            A `Tokenizer` of at most `vocab_size` pieces.
 
         Raises:
             ValueError: `lines` is a single string, holds no words or
@@ -362,6 +400,9 @@ class Tokenizer:
             max_length: Length to cut to, special tokens included, always from
                 the longer text, at its end; with `truncation_side` "left" at
                 its start. None never cuts.
+
+        Returns:
+            An `Encoding`.
 
         Raises:
             ValueError: A text is not a string or holds a lone surrogate, or
@@ -491,6 +532,9 @@ class Tokenizer:
         Args:
             ids: The ids of one text.
             skip_special_tokens: Whether to leave out [CLS], [SEP] and so on.
+
+        Returns:
+            The text.
 
         Raises:
             ValueError: An id is no integer, or outside the vocabulary.

@@ -104,6 +104,12 @@ def limit_letters(word_counts: Mapping[str, int], limit: int) -> dict[str, int]:
         word_counts: How often each clean word occurs.
         limit: How many characters stay, the most frequent ones; of those that
             occur as often, the ones that sort first.
+
+    Returns:
+        The counts of the words that are left.
+
+    Raises:
+        ValueError: `limit` is no integer >= 1.
     """
     _check_counts(word_counts)
     if not is_integer(limit) or limit < 1:

@@ -113,7 +113,11 @@ def count_warmup_steps(steps, share):
 
 
 def check_peak(peak):
-    """Refuses a highest learning rate that is not above 0, and finite."""
+    """Refuses a highest learning rate that is not above 0, and finite.
+
+    Raises:
+        ValueError: It is not.
+    """
     if not 0 < as_number(peak) < math.inf:
         raise ValueError(f"`peak` must be above 0. Received: {peak!r}.")
 

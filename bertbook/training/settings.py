@@ -36,7 +36,11 @@ def checked_count(value: Any, name: str, least: int = 1) -> int:
 
 
 def set_number(settings: Any, name: str, zero: bool = False) -> None:
-    """Makes a field a plain number above 0, or from 0 on with `zero`."""
+    """Makes a field a plain number above 0, or from 0 on with `zero`.
+
+    Raises:
+        ValueError: The field is no such number.
+    """
     value = getattr(settings, name)
     number = as_number(value)
     if not 0 < number < math.inf and not (zero and number == 0):
@@ -98,7 +102,11 @@ def checked_seed(value: Any, name: str = "seed") -> int:
 
 
 def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
-    """Refuses what is none of some words."""
+    """Refuses what is none of some words.
+
+    Raises:
+        ValueError: It is none of them.
+    """
     if not isinstance(value, str) or value not in choices:
         raise ValueError(
             f"`{name}` must be one of {', '.join(choices)}. "
@@ -113,7 +121,11 @@ def check_switches(settings: Any, *names: str) -> None:
 
 
 def check_kind(value: Any, name: str, kind: type) -> None:
-    """Refuses settings that are not of their class."""
+    """Refuses settings that are not of their class.
+
+    Raises:
+        ValueError: They are of another class.
+    """
     if not isinstance(value, kind):
         raise ValueError(
             f"`{name}` must be a `{kind.__name__}`. Received: "

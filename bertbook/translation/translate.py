@@ -41,6 +41,10 @@ def translate(model, texts, max_length=None, search="beams", **options):
         ValueError: A text is too long or empty, or holds nothing that the
             vocabulary has, such as an emoji alone; or an option is out of
             range.
+
+    >>> import bertbook as bb
+    >>> bb.translate("en-es", ["Where is the library?"])
+    ['¿Dónde está la biblioteca?']
     """
     model = _loaded(model)
     texts = check_column(texts, "texts")

@@ -81,6 +81,11 @@ def add_lora(model, rank=8, alpha=None, layers=LAYERS):
         ValueError: `model` is no model of this package, has adapters, or is
             quantized; `rank` or `alpha` is out of range; or `layers` names a
             layer that the model does not have.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForSequenceClassification.from_pretrained("mini-taught")
+    >>> print(bb.add_lora(model, rank=2))
+    8,706 of 7,559,938 parameters are trained (0.12%)
     """
     rank, alpha = _check_numbers(rank, alpha)
     targets = _targets(model, layers)
@@ -120,6 +125,13 @@ def merge_lora(model):
 
     Raises:
         ValueError: It has none, or one beside a quantized matrix.
+
+    >>> import bertbook as bb
+    >>> model = bb.BertForSequenceClassification.from_pretrained("mini-taught")
+    >>> counts = bb.add_lora(model)
+    >>> bb.merge_lora(model)
+    >>> all(weight.trainable for weight in model.weights), model.lora
+    (True, None)
     """
     layers = []
     if isinstance(model, keras.Model):

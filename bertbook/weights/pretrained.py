@@ -101,6 +101,14 @@ class Pretrained:
         Inside a compiled function only shapes are known, so that only shapes
         are checked there.
 
+        Args:
+            batch: A dict of arrays or tensors, as a tokenizer returns.
+            *args: As in `call` of the model.
+            **kwargs: As in `call` of the model.
+
+        Returns:
+            What `call` of the model returns.
+
         Raises:
             ValueError: The batch does not fit the config, as
                 `batching.check_batch` says.
@@ -109,6 +117,9 @@ class Pretrained:
 
     def fit(self, x=None, *args, **kwargs):
         """Checks `x` where it is no data set, then trains as Keras does.
+
+        Returns:
+            The `History` of Keras.
 
         Raises:
             ValueError: `x` does not fit the config, as `batching.check_batch`
@@ -144,7 +155,11 @@ class Pretrained:
         super()._maybe_symbolic_build(iterator, data_batch)
 
     def make_train_function(self, force=False):
-        """Compiles a step, or on JAX all steps of a call together."""
+        """Compiles a step, or on JAX all steps of a call together.
+
+        Args:
+            force: Whether to compile again what is compiled.
+        """
         is_plain = self.steps_per_execution == 1 or self.run_eagerly
         if keras.backend.backend() != "jax" or is_plain:
             super().make_train_function(force)
@@ -152,11 +167,19 @@ class Pretrained:
             self.train_function = several_steps(self)
 
     def train_step(self, *arguments):
-        """Takes a step, as Keras does."""
+        """Takes a step, as Keras does.
+
+        Returns:
+            The logs of Keras.
+        """
         return self._for_workers(super().train_step(*arguments))
 
     def test_step(self, *arguments):
-        """Measures a batch, as Keras does."""
+        """Measures a batch, as Keras does.
+
+        Returns:
+            The logs of Keras.
+        """
         return self._for_workers(super().test_step(*arguments))
 
     def _for_workers(self, logs):
@@ -175,11 +198,25 @@ class Pretrained:
         return keras.tree.map_structure(lambda x: tf.reshape(x, [1]), logs)
 
     def evaluate(self, x=None, *args, **kwargs):
-        """Checks `x` as `fit` does, then evaluates as Keras does."""
+        """Checks `x` as `fit` does, then evaluates as Keras does.
+
+        Returns:
+            The loss and the metrics, as Keras returns them.
+
+        Raises:
+            ValueError: As in `fit`.
+        """
         return super().evaluate(self._checked_whole(x), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
-        """Checks `x` as `fit` does, then predicts as Keras does."""
+        """Checks `x` as `fit` does, then predicts as Keras does.
+
+        Returns:
+            The outputs for all rows, as NumPy arrays.
+
+        Raises:
+            ValueError: As in `fit`.
+        """
         return super().predict(self._checked_whole(x), *args, **kwargs)
 
     def compute_on_batch(self, batch):
@@ -187,6 +224,15 @@ class Pretrained:
 
         As `predict_on_batch`, but on TensorFlow one graph serves batches of
         every length.
+
+        Args:
+            batch: A dict of arrays or tensors, as a tokenizer returns.
+
+        Returns:
+            What calling the model returns, as NumPy arrays.
+
+        Raises:
+            ValueError: The batch does not fit the config.
         """
         batch = self.checked(batch)
         if keras.backend.backend() != "tensorflow":
@@ -247,6 +293,9 @@ class Pretrained:
     def checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays.
 
+        Args:
+            batch: A dict of arrays or tensors, as a tokenizer returns.
+
         Raises:
             ValueError: It does not fit.
         """
@@ -278,6 +327,10 @@ class Pretrained:
         """Quantizes every matrix that Keras can, as `keras.Model.quantize`.
 
         Layers without a matrix are as they were, and not warned of.
+
+        Args:
+            mode: "int8", or another mode of Keras.
+            **options: As in `keras.Model.quantize`.
         """
         with collecting_little(), warnings.catch_warnings():
             without = "Layer .* does not have a `quantize` method implemented"
@@ -285,7 +338,12 @@ class Pretrained:
             super().quantize(mode, **options)
 
     def summary(self, *args, **kwargs):
-        """Prints the layers as `keras.Model.summary`, with their shapes."""
+        """Prints the layers as `keras.Model.summary`, with their shapes.
+
+        Args:
+            *args: As in `keras.Model.summary`.
+            **kwargs: As in `keras.Model.summary`.
+        """
         with shown_shapes(self):
             super().summary(*args, **kwargs)
 
@@ -307,7 +365,17 @@ class Pretrained:
 
     @classmethod
     def from_config(cls, config):
-        """Builds the model that `get_config` describes."""
+        """Builds the model that `get_config` describes.
+
+        Args:
+            config: The dict that `get_config` returns.
+
+        Returns:
+            A model of this class, its weights drawn anew.
+
+        Raises:
+            ValueError: It is no such dict.
+        """
         if not isinstance(config, Mapping) or "config" not in config:
             raise ValueError(
                 "`config` must be the dict that `get_config` returns. "
@@ -330,6 +398,9 @@ class Pretrained:
     def save_adapter(self, folder):
         """Writes adapter.safetensors: what `add_lora` lets learn.
 
+        Args:
+            folder: Made where it is missing.
+
         Raises:
             ValueError: The model has no adapters of `add_lora`, its frozen
                 weights have changed, or a value is NaN or infinite.
@@ -341,6 +412,9 @@ class Pretrained:
 
         It must have the weights that the adapter was trained on. Adapters are
         added where it has none. Names of labels come with the adapter.
+
+        Args:
+            folder: The folder that `save_adapter` wrote.
 
         Raises:
             FileNotFoundError: There is no adapter.
@@ -394,6 +468,11 @@ class Pretrained:
                 is what `runtime.choose_dtype` says. A rate of dropout by its
                 name in the config, one of `RATES`, takes the place of the
                 stored one.
+
+        Returns:
+            A model of this class. Its `load_report` names the tensors that were
+            taken, skipped and drawn anew; its `tokenizer` is the one beside the
+            weights, or None.
 
         Raises:
             FileNotFoundError: There is no such model; the forms are listed.

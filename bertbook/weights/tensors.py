@@ -197,7 +197,11 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def read_floats(file: Any, name: str) -> np.ndarray:
-    """Reads one tensor of an open safetensors file as float32."""
+    """Reads one tensor of an open safetensors file as float32.
+
+    Raises:
+        ValueError: The tensor holds other numbers.
+    """
     kind = file.get_slice(name).get_dtype()
     if kind not in FLOATS:
         raise ValueError(

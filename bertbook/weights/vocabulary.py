@@ -74,7 +74,11 @@ def check_digest(tokenizer, folder, checkpoint, part=None):
 
 
 def check_vocabulary(tokenizer, vocab_size, name="vocab_size"):
-    """Refuses a tokenizer with more pieces than a model knows."""
+    """Refuses a tokenizer with more pieces than a model knows.
+
+    Raises:
+        ValueError: It has more.
+    """
     if len(tokenizer) > vocab_size:
         raise ValueError(
             f"The vocabulary has {len(tokenizer)} pieces, more than "

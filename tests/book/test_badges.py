@@ -26,16 +26,46 @@ def test_addresses_in_chapters_agree(notebook):
         assert cell.source == current, "run `make badges`"
 
 
-def test_addresses_in_pages_agree():
-    assert badges.pages(), "README.md is missing"
+def test_no_chapter_opens_with_a_picture_of_the_network(notebook):
+    opening = notebook.cells[0].source
+    assert "![" not in opening
+    assert "<img" not in opening
+
+
+def test_pages_are_as_the_project_wants_them():
+    names = {path.name for path in badges.pages()}
+    assert {"README.md", "CITATION.cff", "using.md", "test.yml"} <= names
     for path in badges.pages():
-        text = path.read_text("utf-8")
-        assert text == badges.with_current_addresses(text), path.name
+        current = badges.brought_up_to_date(path)
+        assert path.read_text("utf-8") == current, f"{path}: run `make badges`"
+
+
+def test_the_readme_says_whether_the_address_is_set(monkeypatch):
+    text = (book.ROOT / "README.md").read_text("utf-8")
+    monkeypatch.setattr(book, "has_address", lambda: True)
+    placed = badges.with_note(text)
+    assert "OWNER" not in placed.replace(book.NO_ADDRESS, "")
+    assert placed == badges.with_note(placed)
+    monkeypatch.setattr(book, "has_address", lambda: False)
+    assert badges.with_note(placed).split("\n\n")[1] == badges.NOTE.strip()
 
 
 def test_the_first_cell_is_short_and_is_python():
-    assert len(first_cell.SOURCE.split("\n")) <= 15
+    assert len(first_cell.SOURCE.split("\n")) <= 18
     compile(first_cell.SOURCE, "first cell", "exec")
+
+
+@pytest.mark.parametrize(
+    ("version", "ref", "ending"),
+    [
+        ("1.2.0", "v1.2.0", "bertbook@v1.2.0"),
+        ("1.3.0.dev0", "main", "bertbook"),
+    ],
+)
+def test_a_release_installs_its_own_tag(version, ref, ending, monkeypatch):
+    monkeypatch.setattr(book, "version", lambda: version)
+    assert first_cell.install_line().endswith(f"/{ending}")
+    assert f"/blob/{ref}/notebooks/" in badges.badge("20_attention")
 
 
 def opening(source="# 20 Attention\n\nText."):

@@ -63,10 +63,9 @@ def test_numbers_of_the_chapter_are_backed(notebook):
     assert facts.unbacked_in_chapter(notebook) == []
 
 
-def test_numbers_of_the_readme_are_backed():
-    path = book.ROOT / "README.md"
-    assert path.is_file(), "README.md is missing"
-    text = path.read_text("utf-8")
+@pytest.mark.parametrize("name", facts.PAGES)
+def test_numbers_of_the_pages_are_backed(name):
+    text = (book.ROOT / name).read_text("utf-8")
     assert facts.unbacked(text, facts.known()) == []
 
 

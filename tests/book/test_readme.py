@@ -1,10 +1,14 @@
-"""The Python in the README runs, block after block, in one namespace."""
+"""The Python in the README and in docs/using.md runs, block after block."""
 
 import importlib.util
 import re
-from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+import pytest
+
+import book
+
+README = book.ROOT / "README.md"
+USING = book.ROOT / "docs" / "using.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -16,30 +20,40 @@ def blocks(text):
     ]
 
 
-def run(text, namespace):
-    """Runs the blocks; a traceback names the line of the README.
+def run(path, namespace):
+    """Runs the blocks of a page; a traceback names the line.
 
     What needs TensorFlow is left out where it is not installed.
     """
     has_tensorflow = importlib.util.find_spec("tensorflow") is not None
-    for line, source in blocks(text):
+    for line, source in blocks(path.read_text("utf-8")):
         if "tf." in source and not has_tensorflow:
             continue
         padded = "\n" * (line - 1) + source
-        exec(compile(padded, str(README), "exec"), namespace)
+        exec(compile(padded, str(path), "exec"), namespace)
 
 
-def test_the_python_blocks_run(tmp_path, monkeypatch):
-    assert README.is_file(), "README.md is missing"
-    text = README.read_text("utf-8")
-    assert blocks(text), "README.md holds no Python"
+@pytest.mark.parametrize("path", [README, USING], ids=lambda path: path.name)
+def test_the_python_blocks_run(path, tmp_path, monkeypatch):
+    assert blocks(path.read_text("utf-8")), f"{path} holds no Python"
     monkeypatch.chdir(tmp_path)
-    run(text, {"__name__": "__main__"})
+    run(path, {"__name__": "__main__"})
+
+
+def test_the_first_result_comes_within_15_lines():
+    """Blank lines left out: what the book is, two commands, a result."""
+    line, source = blocks(README.read_text("utf-8"))[0]
+    above = README.read_text("utf-8").splitlines()[: line - 1]
+    assert {"make lab"} < set(above)
+    lines = [text for text in [*above, *source.splitlines()] if text]
+    assert len(lines) <= 15
 
 
 def test_fine_tuning_takes_at_most_20_lines():
     """From the import to a label for a text, saved on the way."""
-    source = next(s for _, s in blocks(README.read_text()) if "finetune" in s)
+    source = next(
+        s for _, s in blocks(USING.read_text("utf-8")) if "finetune" in s
+    )
     assert len(source.splitlines()) <= 20
     steps = (
         "import bertbook", "load_dataset(", "from_pretrained(", "finetune(",
@@ -49,9 +63,10 @@ def test_fine_tuning_takes_at_most_20_lines():
     assert places == sorted(places)
 
 
-def test_blocks_share_a_namespace_and_know_their_line():
+def test_blocks_share_a_namespace_and_know_their_line(tmp_path):
     text = "# Title\n\n```python\na = 1\n```\n\ntext\n\n```python\nb = a\n```\n"
+    (tmp_path / "page.md").write_text(text, "utf-8")
     namespace = {}
-    run(text, namespace)
+    run(tmp_path / "page.md", namespace)
     assert namespace["b"] == 1
     assert [line for line, _ in blocks(text)] == [4, 10]

@@ -1,4 +1,4 @@
-"""The first hour of a user with a table: each command as the README has it."""
+"""The first hour of a user with a table: the commands of docs/using.md."""
 
 import csv
 import importlib.util
@@ -16,9 +16,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-SECTION = re.compile(
-    r"^### Your own data\n(.*?)^### ", re.DOTALL | re.MULTILINE
-)
+SECTION = re.compile(r"^## Your own data\n(.*?)^## ", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LINES = 10_000
 
@@ -45,7 +43,7 @@ def review(draw):
 
 def commands():
     """Returns the commands of the section, one by one."""
-    section = SECTION.search((ROOT / "README.md").read_text("utf-8"))[1]
+    section = SECTION.search((ROOT / "docs/using.md").read_text("utf-8"))[1]
     (block,) = SHELL.findall(section)
     lines = block.replace("\\\n", " ").splitlines()
     assert len(lines) == 5

@@ -1,7 +1,7 @@
-"""Colab badges, first cells and addresses, all written from `pyproject.toml`.
+"""Colab badges, first cells, addresses, all written from `pyproject.toml`.
 
 `python tools/book/badges.py` rewrites them in the chapters, the README and the
-other pages.
+other pages, and the version in `CITATION.cff`.
 """
 
 import re
@@ -14,7 +14,14 @@ COLAB = "https://colab.research.google.com"
 MARK = "[Open in Colab]"
 MARKS = MARK, "[![Open in Colab]"  # the second needs the network
 _OWNED = re.compile(rf"(https://github\.com|{COLAB}/github)/[\w.-]+/bertbook")
-PAGES = ("README.md", "CITATION.cff", "data/README.md", "docs/*.md")
+_VERSION = re.compile(r"^version: .*$", re.MULTILINE)
+PAGES = "*.md", "CITATION.cff", "data/*.md", "docs/**/*.md", ".github/**/*.yml"
+# Stands below the title of the README until the address is set.
+NOTE = """\
+> Lines with `OWNER` do not work yet: the book has no address. In Colab, upload
+> a chapter and `dist/bertbook-*.whl` (`make wheel`): the first cell finds it.
+
+"""
 
 
 def slug():
@@ -24,13 +31,32 @@ def slug():
 
 def badge(name):
     """Returns the line that opens a chapter in Colab, without an image."""
-    target = f"{COLAB}/github/{slug()}/blob/main/notebooks/{name}.ipynb"
+    target = f"{COLAB}/github/{slug()}/blob/{book.ref()}/notebooks/{name}.ipynb"
     return f"{MARK}({target})"
 
 
 def with_current_addresses(text):
     """Returns `text` with every address of the project as it is now."""
     return _OWNED.sub(rf"\1/{slug()}", text)
+
+
+def with_note(text):
+    """Returns the README with the note that the address is not set, or not."""
+    title, _, rest = text.replace(NOTE, "", 1).partition("\n\n")
+    return f"{title}\n\n{'' if book.has_address() else NOTE}{rest}"
+
+
+def with_version(text):
+    """Returns `CITATION.cff` with the version as it is now."""
+    return _VERSION.sub(f"version: {book.version()}", text)
+
+
+def brought_up_to_date(path):
+    """Returns the text of a page as `pyproject.toml` wants it."""
+    text = with_current_addresses(path.read_text("utf-8"))
+    if path == book.ROOT / "README.md":
+        return with_note(text)
+    return with_version(text) if path.name == "CITATION.cff" else text
 
 
 def with_badge(text, name):
@@ -80,9 +106,9 @@ def main():
         if book.rewrite(chapter, partial(place, name=chapter.name)):
             print(chapter.name)
     for path in pages():
-        text = path.read_text("utf-8")
-        if with_current_addresses(text) != text:
-            path.write_text(with_current_addresses(text), "utf-8")
+        text = brought_up_to_date(path)
+        if text != path.read_text("utf-8"):
+            path.write_text(text, "utf-8")
             print(path.relative_to(book.ROOT))
 
 

@@ -14,6 +14,7 @@ from jupytext.config import load_jupytext_configuration_file
 ROOT = Path(__file__).resolve().parents[2]
 NAME = re.compile(r"\d\d_[a-z0-9_]+")
 TWIN_FORMAT = "md:myst"
+NO_ADDRESS = "https://github.com/OWNER/bertbook"
 FIRST_LINE_OF_A_QUOTE = "# quoted from "
 KERNEL = {
     "display_name": "Python 3 (ipykernel)",
@@ -73,6 +74,21 @@ def project():
 def address():
     """Returns the address of the repository, which stands only there."""
     return project()["project"]["urls"]["Repository"]
+
+
+def has_address():
+    """Tells whether the address is set: `OWNER` stands for none."""
+    return address() != NO_ADDRESS
+
+
+def version():
+    """Returns the version of the package, which stands only there."""
+    return project()["project"]["version"]
+
+
+def ref():
+    """Returns the tag of a released version, `main` between releases."""
+    return "main" if ".dev" in version() else f"v{version()}"
 
 
 @cache

@@ -25,6 +25,7 @@ NUMBER = re.compile(
         (?P<decimals>\.\d+)?(?P<exponent>[eE][+-]?\d+)?(?!\d)""",
     re.VERBOSE,
 )
+PAGES = "README.md", "docs/using.md"
 YEARS = range(1950, 2031)
 
 _VERSIONED = (
@@ -180,9 +181,9 @@ def report():
     for chapter in book.chapters():
         notebook = book.read_notebook(chapter.path)
         yield chapter.name, unbacked_in_chapter(notebook)
-    readme = book.ROOT / "README.md"
-    if readme.is_file():
-        yield readme.name, unbacked(readme.read_text("utf-8"), allowed)
+    for name in PAGES:
+        text = (book.ROOT / name).read_text("utf-8")
+        yield name, unbacked(text, allowed)
     for path in sorted((book.ROOT / "bertbook").rglob("*.py")):
         for name, text in docstrings(path):
             yield f"{path.name}, {name}", unbacked(text, allowed)

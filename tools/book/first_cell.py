@@ -7,15 +7,28 @@ PROCESSOR = "dtype auto:"  # starts the line that not every machine prints
 # TensorFlow says once, on a processor without AVX-512, that it goes on.
 FALLBACK = "oneDNN supports DT_BOOL only on platforms with AVX-512"
 
+
+def install_line():
+    """Returns what pip installs from the address: a release by its tag."""
+    tag = "" if book.ref() == "main" else f"@{book.ref()}"
+    return f"bertbook[book] @ git+{book.address()}{tag}"
+
+
 SOURCE = f"""\
 # Not compared: it prints the versions and the device of this machine.
 import subprocess
 import sys
+from glob import glob
 
-if "google.colab" in sys.modules:  # Colab has the rest already
-    package = "bertbook @ git+{book.address()}"
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps"]
-    subprocess.run([*command, package], check=True)
+if "google.colab" in sys.modules or glob("bertbook-*.whl"):
+    package = "{install_line()}"
+    if wheels := glob("bertbook-*.whl") or glob("/content/bertbook-*.whl"):
+        package = f"{{max(wheels)}}[book]"
+    command = [sys.executable, "-m", "pip", "install", "-q", package]
+    if "google.colab" in sys.modules:  # Colab has the rest already
+        command.append("--no-deps")
+    if subprocess.run(command).returncode:
+        raise SystemExit("No bertbook. Upload its wheel, run this cell again.")
 
 import bertbook as bb
 

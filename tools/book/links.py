@@ -18,7 +18,7 @@ import glossary
 import navigation
 import road
 
-PAGES = ("README.md", "data/README.md", "docs/*.md")
+PAGES = "*.md", "data/README.md", "docs/*.md"
 NOTEBOOKS = ("*.ipynb", "exercises/*.ipynb", "solutions/*.ipynb")
 _FENCED = r"^ *(?P<fence>```+|~~~+).*?^ *(?P=fence) *$"
 _CODE = re.compile(
@@ -121,7 +121,10 @@ def _leads_somewhere(target, path):
 def _own_addresses():
     """Returns how addresses of the project's own files start."""
     github = [f"{book.address()}/{kind}/main/" for kind in ("blob", "tree")]
-    return [*github, f"{badges.COLAB}/github/{badges.slug()}/blob/main/"]
+    return [
+        *github,
+        f"{badges.COLAB}/github/{badges.slug()}/blob/{book.ref()}/",
+    ]
 
 
 def main():

@@ -73,9 +73,9 @@ def computed(
         chapter: A chapter's name.
         says: A few words.
         right: A sentence or two.
-        kind: One of `KINDS`.
         value: What the function must return; for a tuple, a dict that names
             its parts.
+        kind: One of `KINDS`.
         said: What the texts come to.
 
     Returns:

@@ -1,0 +1,42 @@
+// What the theme does not do: folds open for print and for a link into them,
+// and the arrows of the contents say what they open.
+(() => {
+  "use strict";
+  const opened = [];
+
+  window.addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll("details:not([open])")) {
+      fold.open = true;
+      opened.push(fold);
+    }
+  });
+
+  window.addEventListener("afterprint", () => {
+    for (const fold of opened.splice(0)) fold.open = false;
+  });
+
+  // A figure may be in a fold.
+  function openTarget() {
+    const id = decodeURIComponent(location.hash.slice(1));
+    const target = id && document.getElementById(id);
+    const fold = target && target.closest("details");
+    if (!fold) return;
+    fold.open = true;
+    target.scrollIntoView();
+  }
+
+  function nameArrows() {
+    for (const arrow of document.querySelectorAll(".bd-sidenav summary")) {
+      const entry = arrow.closest("li").querySelector("a").textContent;
+      arrow.setAttribute("aria-label", `Pages below ${entry.trim()}`);
+    }
+  }
+
+  window.addEventListener("hashchange", openTarget);
+  window.addEventListener("DOMContentLoaded", nameArrows);
+  window.addEventListener("DOMContentLoaded", openTarget);
+
+  // A file may not fetch its neighbors: then results come without excerpts.
+  if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS)
+    DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+})();

@@ -1,0 +1,97 @@
+"""Every page of the site, opened once, and every link followed."""
+
+import pytest
+
+from tests.site import browser as site
+from tests.site import links
+
+FONT = (
+    "<style>@font-face{font-family:x;src:url(https://fonts.example/x.woff2)}"
+    "body{font-family:x}</style></head>"
+)
+PAGE = "notebooks/20_attention.html"
+
+
+@pytest.fixture(scope="module")
+def visits(phone):
+    return [site.visit(phone, page) for page in site.pages()]
+
+
+def told(visits, what):
+    return {v.page: getattr(v, what) for v in visits if getattr(v, what)}
+
+
+def test_there_are_pages_of_every_kind(visits):
+    names = {visit.page for visit in visits}
+    kinds = "notebooks/", "notebooks/exercises/", "notebooks/solutions/"
+    counts = [
+        sum(n.startswith(k) and "/" not in n[len(k) :] for n in names)
+        for k in kinds
+    ]
+    assert counts == [31, 27, 27]
+    assert {"index.html", "search.html", "docs/results.html"} <= names
+
+
+def test_no_page_says_an_error(visits):
+    assert told(visits, "console") == {}
+
+
+def test_no_page_asks_for_anything_outside_its_folder(visits):
+    assert told(visits, "outside") == {}
+    assert told(visits, "missing") == {}
+
+
+def test_nothing_runs_out_of_a_page_on_a_phone(visits):
+    assert told(visits, "overflow") == {}
+
+
+def test_formulas_are_drawn(visits):
+    assert told(visits, "math") == {}
+    assert sum(visit.formulas for visit in visits) > 40
+
+
+def test_links_lead_somewhere():
+    found = {p: links.faults(site.HTML / p) for p in site.pages()}
+    assert {page: faults for page, faults in found.items() if faults} == {}
+
+
+def test_links_to_other_hosts_are_listed():
+    found = links.outside()
+    assert len(found) > 50
+    assert all(one.startswith("https://") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("</head>", FONT, "outside"),
+        ("</head>", '<script src="lost.js"></script></head>', "missing"),
+        ("</head>", "<script>nobody()</script></head>", "console"),
+        ("</article>", "<pre>" + "wide " * 99 + "</pre></article>", ""),
+        ("</article>", '<p style="width:600px">w</p></article>', "overflow"),
+        ("</article>", r'<span class="math">\(x</span></article>', "math"),
+        ("</article>", r"<p>$\frac{1}{2}$</p></article>", "math"),
+    ],
+)
+def test_a_planted_fault_is_seen(phone, planted, old, new, what):
+    found = site.visit(phone, planted(PAGE, old, new))
+    told = ("console", "outside", "missing", "overflow", "math")
+    seen = [name for name in told if getattr(found, name)]
+    # A file that is not there is an error in the console too.
+    assert what in seen if what else not seen
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "nowhere.html",
+        "92_glossary.html#no-such-term",
+        "../../index.md",
+        "https://nobody.example/",
+    ],
+)
+def test_a_planted_dead_link_is_seen(planted, link):
+    page = planted(PAGE, "</article>", f'<a href="{link}">x</a></article>')
+    assert [one.split(": ")[1] for one in links.faults(site.HTML / page)] == [
+        link
+    ]

@@ -1,0 +1,153 @@
+"""Contents and tables of the front page, from chapters and measured results."""
+
+import re
+
+import book
+import navigation
+import road
+
+CITATION = """\
+```bibtex
+@software{{bertbook,
+  author  = {{{{{author}}}}},
+  title   = {{{title}}},
+  version = {{{version}}},
+  url     = {{{url}}},
+}}
+```"""
+MARK = re.compile(r"<!-- (\w+): written by the build -->")
+# In the order of the contents; other pages of `docs/` follow them.
+PACKAGE = (
+    "docs/using",
+    "moving",
+    "api/index",
+    "docs/devices",
+    "docs/scaling",
+    "docs/large_corpora",
+)
+PROJECT = (
+    "docs/results",
+    "docs/coverage",
+    "CONTRIBUTING",
+    "docs/architecture",
+    "docs/authoring",
+)
+AT_THE_ROOT = "CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md"
+STARTS = {
+    "bag of words": "bag of words",
+    "scratch": "random weights",
+    "mini": "`mini`",
+    "mini-taught": "`mini-taught`",
+    "minilm": "MiniLM",
+}
+DATA = {
+    "sst2": ("SST-2, is a review good or bad?", "accuracy"),
+    "qnli": ("QNLI, does the sentence answer the question?", "accuracy"),
+    "conll2003": ("CoNLL-2003, which words are names?", "f1"),
+}
+
+
+def filled(text):
+    """Returns a page with its tables in the place of their marks."""
+    makers = {
+        "contents": contents,
+        "chapters": chapters,
+        "results": results,
+        "citation": citation,
+    }
+    return MARK.sub(lambda match: makers[match[1]](), text)
+
+
+def contents():
+    """Returns the contents by part, which the theme shows beside each page."""
+    return "\n\n".join(toctree(*part) for part in parts())
+
+
+def parts():
+    """Yields the title of each part of the site and its pages in order."""
+    for number, name in road.PARTS.items():
+        pages = [
+            f"notebooks/{chapter.name}"
+            for chapter in book.chapters()
+            if chapter.part == number
+        ]
+        yield f"{number} {name.capitalize()}", pages
+    yield "Package", PACKAGE
+    docs = [f"docs/{path.stem}" for path in sorted(docs_pages())]
+    root = [name.removesuffix(".md") for name in AT_THE_ROOT]
+    rest = [p for p in docs + root if p not in PACKAGE + PROJECT]
+    yield "Project", (*PROJECT, *rest)
+
+
+def docs_pages():
+    """Returns the pages of `docs/`."""
+    return (book.ROOT / "docs").glob("*.md")
+
+
+def toctree(caption, pages):
+    """Returns a part of the contents, which is not shown in the page."""
+    lines = ["```{toctree}", ":hidden:", f":caption: {caption}", "", *pages]
+    return "\n".join([*lines, "```"])
+
+
+def chapters():
+    """Returns the table of chapters, with the minutes to read and to run."""
+    rows = ["| part | chapter | to read | to run |", "|---|---|--:|--:|"]
+    before = None
+    for chapter in book.chapters():
+        opening = book.read_notebook(chapter.path).cells[0].source
+        part = "" if chapter.part == before else _part(chapter.part)
+        before = chapter.part
+        title = navigation.title(chapter.name)
+        link = f"[{title}](notebooks/{chapter.name}.ipynb)"
+        read, run = road.minutes(opening), minutes_to_run(opening)
+        rows.append(f"| {part} | {link} | {read} | {run} |")
+    return "\n".join(rows)
+
+
+def _part(number):
+    return f"**{number}** {road.PARTS[number]}"
+
+
+def minutes_to_run(opening):
+    """Returns how many minutes a chapter runs, such as `< 2`."""
+    found = re.search(r"under (\d) minute", opening)
+    return f"< {found[1]}"
+
+
+def results():
+    """Returns the main measured results, a row for each data set."""
+    measured = measurements()
+    heads = ["data", "measure", *STARTS.values()]
+    rows = [heads, ["---", "---", *["--:"] * len(STARTS)]]
+    for data, (title, measure) in DATA.items():
+        cells = [measured.get((data, start, measure), "") for start in STARTS]
+        rows.append([title, measure.replace("f1", "F1"), *cells])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def measurements():
+    """Returns the mean on dev by data, start and measure, on all rows.
+
+    Of several recipes the first in `docs/results.md` counts.
+    """
+    found = {}
+    text = (book.ROOT / "docs" / "results.md").read_text("utf-8")
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 8 and cells[2] == "all":
+            for measure, mean in re.findall(r"([a-z]\w*) (\d+\.\d)", cells[4]):
+                found.setdefault((cells[0], cells[1], measure), mean)
+    return found
+
+
+def citation():
+    """Returns the entry for BibTeX, with the title of `CITATION.cff`."""
+    cff = (book.ROOT / "CITATION.cff").read_text("utf-8")
+    title = re.search(r'^title: "(.+)"$', cff, re.MULTILINE)[1]
+    return CITATION.format(
+        author=book.project()["project"]["authors"][0]["name"],
+        title=title.replace("BERT", "{BERT}").replace("Keras", "{Keras}"),
+        version=book.version(),
+        url=book.address(),
+    )
