@@ -71,7 +71,8 @@ STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
 	tests/book/test_address.py \
 	tests/book/test_headings.py tests/book/test_navigation.py \
 	tests/book/test_captions.py tests/book/test_glossary.py \
-	tests/book/test_exercises.py tests/book/test_stubs.py
+	tests/book/test_exercises.py tests/book/test_stubs.py \
+	tests/book/test_site_pages.py
 
 # The longest chapters first, so that no core waits for the last one.
 CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb) \
