@@ -21,8 +21,8 @@ SETTINGS = {
     "autodoc_preserve_defaults": True,
     "add_module_names": False,
     "python_maximum_signature_line_length": 72,
+    "python_trailing_comma_in_multi_line_signatures": False,
     "napoleon_numpy_docstring": False,
-    "napoleon_use_ivar": True,
     "napoleon_use_rtype": True,
     "toc_object_entries_show_parents": "hide",
 }

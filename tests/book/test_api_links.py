@@ -25,6 +25,7 @@ import book
         ("bb.locations.shelf", "bertbook.locations.shelf"),
         ("bertbook.text.wordpiece", "bertbook.text.wordpiece"),
         ("bb.BertEncoder.nothing", "bertbook.BertEncoder"),
+        ('model = bb.CausalLM(bb.CausalLMConfig())', "bertbook.CausalLM"),
         ("bb.nothing", None),
         ("bbox.finetune", None),
         ("finetune", None),
@@ -68,6 +69,13 @@ def test_names_in_code_are_linked():
     ]
 
 
+def test_code_in_a_table_breaks_at_its_signs():
+    cell = '<code><span class="pre">bb.add_lora(&quot;x&quot;)</span></code>'
+    soft = api_links.soften(f"<p>{cell}</p><td>{cell}</td>")
+    assert soft.startswith(f"<p>{cell}</p>")
+    assert "bb<wbr>.add_lora(<wbr>&quot;x&quot;)</span>" in soft
+
+
 def test_code_without_an_address_stays_as_it_is():
     page = highlighted("bb.finetune(model)\n")
     assert api_links.link_code(page, lambda entry: None) == page
@@ -106,7 +114,7 @@ def test_types_stand_beside_arguments_and_names_are_links():
 
 Args:
     batch: A dict; see `BertEncoder.call` and `config`.
-    size: How many.
+    size: S.
 
 Returns:
     A mask: `(B, S)`,
@@ -119,9 +127,8 @@ A file:
 
     open("x")"""
     types = {"batch": "Batch", "size": "int | None", "return": "BertConfig"}
-    rest = api_docstrings.as_rest(
-        docstring.splitlines(), "bertbook.model.encoder", types=types
-    )
+    place = api_docstrings.Place("bertbook.model.encoder")
+    rest = api_docstrings.as_rest(docstring.splitlines(), place, types)
     call = "bertbook.BertEncoder.call"
     assert rest == [
         "Returns a mask, as :py:obj:`visible_keys "
@@ -130,7 +137,7 @@ A file:
         "Args:",
         "    batch (Batch): A dict; see "
         f":py:obj:`BertEncoder.call <{call}>` and ``config``.",
-        "    size (int | None): How many.",
+        "    size (int | None): \\S.",
         "",
         ":returns: A mask: ``(B, S)``,",
         "    and ``nothing``.",
@@ -143,6 +150,19 @@ A file:
         "",
         '    open("x")',
     ]
+
+
+def test_a_name_means_what_it_means_in_its_place():
+    place = api_docstrings.Place(
+        "bertbook.text.tokenizer",
+        owner="bertbook.text.tokenizer.Tokenizer",
+        own_names=frozenset({"train"}),
+        room="bertbook.text",
+    )
+    assert place.entry_of("encode") == "bertbook.Tokenizer.encode"
+    assert place.entry_of("train") is None  # a parameter
+    assert place.entry_of("wordpiece") == "bertbook.text.wordpiece"
+    assert api_docstrings.Place().entry_of("wordpiece") is None
 
 
 @pytest.mark.parametrize(

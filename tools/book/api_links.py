@@ -13,7 +13,7 @@ import api_index
 import book
 
 # A name in prose, in backticks: `bb.finetune`, `bb.BertConfig.named("tiny")`.
-NAME = re.compile(r"(?:bb|bertbook)(?:\.[A-Za-z_]\w*)+")
+NAME = re.compile(r"(?<![\w./-])(?:bb|bertbook)(?:\.[A-Za-z_]\w*)+")
 _ALIAS = '<span class="n">bb</span>'
 _DOT = '<span class="o">.</span>'
 _CHAIN = re.compile(rf'{_ALIAS}(?:{_DOT}<span class="n">\w+</span>)+')
@@ -23,15 +23,15 @@ _IMPORTED = re.compile(r'<span class="nn">(bertbook(?:\.\w+)+)</span>')
 
 
 def entry_of(text):
-    """Returns the entry that code in prose names, such as `bb.setup()`.
+    """Returns the entry that code in prose names first, or None.
 
     Args:
-        text: What stands in the backticks.
+        text: What stands in the backticks, such as `bb.setup()`.
 
     Returns:
         The name of an entry of the API, or None.
     """
-    found = NAME.match(text)
+    found = NAME.search(text)
     return found and resolve(found[0])
 
 
@@ -84,6 +84,22 @@ def link_code(page, address_of):
     page = _CHAIN.sub(chain, page)
     page = _QUOTED.sub(quoted, page)
     return _IMPORTED.sub(imported, page)
+
+
+def soften(page):
+    """Lets code in the tables of a page break at its signs.
+
+    A browser breaks a long call anywhere else, in the middle of a word.
+    """
+    return re.sub(r"<td.*?</td>", _softened, page, flags=re.DOTALL)
+
+
+def _softened(cell):
+    def with_breaks(match):
+        code = re.sub(r"(?<=[\w)])\.(?=[a-z])", "<wbr>.", match[0])
+        return re.sub(r"([(=])(?=.)", r"\1<wbr>", code)
+
+    return re.sub(r'(?<=<span class="pre">)[^<]+', with_breaks, cell[0])
 
 
 @cache

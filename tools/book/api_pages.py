@@ -60,7 +60,7 @@ def rooms():
     """Returns what docs/architecture.md says of each room, in its order."""
     page = (book.ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| (?:`(\w+)/`|\(root\)) \| (.+?) \|", page, re.M)
-    return dict(rows)
+    return {room: _as_code(purpose) for room, purpose in rows}
 
 
 def modules_of(room):
@@ -120,10 +120,11 @@ def _write(path, text):
 def room_page(room, purpose):
     """Returns the page of a room: its docstring and its modules."""
     name = f"bertbook.{room}" if room else "bertbook"
-    lines = [*_title(name), f"{purpose[0].upper()}{purpose[1:]}.", ""]
+    lines = [*_title(name), ""]
     if room:
         lines += [f".. automodule:: {name}", "   :no-members:", ""]
-    lines += ["In the order in which to read them, the first one first:", ""]
+    else:
+        lines += [f"{purpose[0].upper()}{purpose[1:]}.", ""]
     for module in modules_of(room):
         summary = _summary(api_index.tree(module))
         lines += [f"* :doc:`{_short(module)} </{page_of(module)}>`: {summary}"]
@@ -166,7 +167,12 @@ def _short(module):
 def _summary(tree):
     """Returns the first paragraph of a docstring, its code marked as code."""
     text = (ast.get_docstring(tree) or "").split("\n\n")[0]
-    return re.sub(r"`([^`]+)`", r"``\1``", " ".join(text.split()))
+    return _as_code(" ".join(text.split()))
+
+
+def _as_code(text):
+    """Doubles the backticks of Markdown."""
+    return re.sub(r"`([^`]+)`", r"``\1``", text)
 
 
 def _entry(definition):
@@ -273,33 +279,35 @@ class Types(SphinxDirective):
 
 def as_rest(app, what, name, obj, options, lines):
     """Rewrites a docstring for Napoleon, in place."""
+    definition = api_index.find(name)
     if what == "module":
-        found = api_docstrings.as_rest(lines, module=name)
-    else:
-        definition = api_index.find(name)
-        if definition is None:
-            return
-        found = _rest_of(definition, name, lines)
-    lines[:] = found
+        lines[:] = api_docstrings.as_rest(lines, _place_of_module(name))
+    elif definition is not None:
+        lines[:] = _rest_of(definition, name, lines)
+
+
+def _place_of_module(name):
+    is_package = api_index.modules()[name].name == "__init__.py"
+    room = name if is_package else name.rpartition(".")[0]
+    return api_docstrings.Place(name, room=room)
 
 
 def _rest_of(definition, name, lines):
     """Returns the docstring of a function, class or method, with types."""
     owner, types, node = "", api_index.types(name), definition.node
-    fields = False
     if definition.is_class:
         owner, node = definition.home, api_index.maker(definition)
-        fields = node is None
-        types = api_index.fields(definition) | types
-        types.pop("return", None)
+        types = {**api_index.fields(definition), **types, "return": None}
+        if node is None:  # its attributes are what makes it
+            lines = ["Args:" if x == "Attributes:" else x for x in lines]
     elif definition.is_method:
         owner = definition.home.rpartition(".")[0]
-    own = {n.lstrip("*") for n in api_index.parameters(node)} if node else ()
-    rest = api_docstrings.as_rest(
-        lines, definition.module, owner, types, own, fields
-    )
-    if name in {f"bertbook.{n}" for n in api_index.public_names()}:
-        rest = [f"Use it as ``{name.replace('bertbook', 'bb')}``.", "", *rest]
+    names = api_index.parameters(node) if node else ()
+    own_names = frozenset(n.lstrip("*") for n in names)
+    place = api_docstrings.Place(definition.module, owner, own_names)
+    rest = api_docstrings.as_rest(lines, place, types)
+    if definition.target == f"bertbook.{definition.name}":
+        rest = [f"Use it as ``bb.{definition.name}``.", "", *rest]
     return rest
 
 
@@ -374,19 +382,22 @@ class LinkProse(SphinxTransform):
 def _reference(node, entry, page):
     """Returns a reference to an entry, which Sphinx resolves."""
     kind = "mod" if entry in api_index.modules() else "obj"
-    reference = addnodes.pending_xref(
+    return addnodes.pending_xref(
         "",
+        node.deepcopy(),
         refdomain="py",
         reftype=kind,
         reftarget=entry,
         refdoc=page,
         refwarn=True,
     )
-    return reference + [node.deepcopy()]
 
 
 def link_code(app, page, template, context, doctree):
-    """Links names in the code of a page, once it is HTML."""
+    """Links names in the code of a page, once it is HTML.
+
+    Code in a table may then break where a name ends.
+    """
     if "body" not in context:
         return
     entries = app.env.domains["py"].objects
@@ -398,4 +409,5 @@ def link_code(app, page, template, context, doctree):
         uri = app.builder.get_relative_uri(page, found.docname)
         return f"{uri}#{found.node_id}"
 
-    context["body"] = api_links.link_code(context["body"], address_of)
+    body = api_links.link_code(context["body"], address_of)
+    context["body"] = api_links.soften(body)
