@@ -1,11 +1,11 @@
 """What greets a visitor on GitHub: forms, workflows, changelog, commands."""
 
 import re
-import subprocess
-import sys
 
+import check_jsonschema
 import pytest
 import yaml
+from click.testing import CliRunner
 from packaging.version import Version
 
 import book
@@ -29,10 +29,9 @@ _RELEASE = re.compile(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", re.MULTILINE)
 
 def refused(schema, paths):
     """Returns what the schema has against the files, or ""."""
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
-    command += [f"vendor.{schema}", *map(str, paths)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.stdout if done.returncode else ""
+    options = ["--builtin-schema", f"vendor.{schema}", *map(str, paths)]
+    done = CliRunner().invoke(check_jsonschema.main, options)
+    return done.output if done.exit_code else ""
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
