@@ -72,6 +72,7 @@ STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
 	tests/book/test_headings.py tests/book/test_navigation.py \
 	tests/book/test_captions.py tests/book/test_glossary.py \
 	tests/book/test_exercises.py tests/book/test_stubs.py \
+	tests/book/test_site_pages.py \
 	tests/book/test_api_links.py tests/test_docstrings.py
 
 # The longest chapters first, so that no core waits for the last one.

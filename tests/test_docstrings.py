@@ -5,6 +5,7 @@ Nothing is imported: the files are read.
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
@@ -182,6 +183,59 @@ def test_functions_name_the_errors_that_they_raise():
         for definition in all_functions()
         if (unnamed := unnamed_errors(definition.node, definition.docstring))
     }
+    assert found == {}
+
+
+def called(module, node):
+    """Yields the functions of the package that a function calls by name.
+
+    What stands in a `try` is left out: its errors may be caught.
+    """
+    own = {d.name: d for d in functions_of(module)}
+    tried = {
+        id(inner)
+        for child in own_nodes(node)
+        if isinstance(child, ast.Try)
+        for line in child.body
+        for inner in ast.walk(line)
+    }
+    for child in own_nodes(node):
+        if isinstance(child, ast.Call) and id(child) not in tried:
+            name = getattr(child.func, "id", "")
+            home = api_index.imported(module).get(name)
+            found = own.get(name) or api_index.everything().get(home)
+            if found is not None and not found.is_class:
+                yield found
+
+
+@cache
+def functions_of(module):
+    """Returns the functions of a module, those with an underscore too."""
+    nodes = api_index.tree(module).body
+    return [
+        api_index.Definition(module, node.name, node)
+        for node in nodes
+        if isinstance(node, FUNCTION)
+    ]
+
+
+def raised_below(module, node, depth=2):
+    """Returns the errors of a function and of what it calls."""
+    names = raised(node)
+    if depth:
+        for other in called(module, node):
+            names |= raised_below(other.module, other.node, depth - 1)
+    return names
+
+
+def test_public_functions_name_the_errors_of_what_they_call():
+    found = {}
+    for entry, definition in public_functions():
+        said = sections(definition.docstring).get("Raises", "")
+        below = raised_below(definition.module, definition.node)
+        missing = below - set(ERROR.findall(said))
+        if missing and not is_property(definition.node):
+            found[entry] = missing
     assert found == {}
 
 

@@ -174,6 +174,9 @@ class CausalLM(Pretrained, keras.Model):
 
         Returns:
             Float tensor of shape `(B, S, V)` or `(B, M, V)`.
+
+        Raises:
+            ValueError: A table is quantized in a way that is not read.
         """
         if positions is not None:
             hidden = gather_tokens(hidden, positions)
@@ -193,6 +196,9 @@ class CausalLM(Pretrained, keras.Model):
 
         Args:
             texts: A list of B raw texts.
+
+        Raises:
+            ValueError: There is no tokenizer, or `texts` holds something else.
         """
         return make_prompts(texts, self.tokenizer, self.config)
 

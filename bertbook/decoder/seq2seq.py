@@ -206,6 +206,9 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
 
         Returns:
             Float tensor of shape `(B, T, V)` or `(B, M, V)`.
+
+        Raises:
+            ValueError: A table is quantized in a way that is not read.
         """
         if positions is not None:
             hidden = gather_tokens(hidden, positions)
@@ -226,6 +229,9 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
 
         Args:
             texts: A list of B raw texts.
+
+        Raises:
+            ValueError: There is no tokenizer, or a text is without a piece.
         """
         config = self.config
         check_tokenizer(self.tokenizer, config, config.vocab_size)
@@ -233,7 +239,11 @@ class Seq2SeqTransformer(Pretrained, keras.Model):
         return make_sources(texts, self.tokenizer)
 
     def read(self, source, new):
-        """Returns the text of a target, its ids `new`; `source` is not read."""
+        """Returns the text of a target, its ids `new`; `source` is not read.
+
+        Raises:
+            ValueError: An id is no integer, or outside the vocabulary.
+        """
         return spell(new, self.target_tokenizer)
 
     def longest_input(self, max_length):

@@ -45,6 +45,7 @@ def join_processes(
         ValueError: An argument is of another kind, the backend is not JAX, or
             something has computed already.
         OSError: The others cannot be reached.
+        ImportError: No backend is installed.
     """
     coordinator = coordinator or os.environ.get(ADDRESSES)
     processes = _number(processes, "processes", COUNT)

@@ -189,6 +189,9 @@ class BertForMaskedLM(BertWithHead):
             batch: As in `BertEncoder.call`, and `masked_lm_positions`,
                 `(B, M)`; without them every token gets logits, `(B, S, V)`.
             training: Whether to drop values.
+
+        Raises:
+            ValueError: A table is quantized in a way that is not read.
         """
         outputs = self.encoder(
             batch,
@@ -248,6 +251,9 @@ class BertForPreTraining(BertWithHead):
         Returns:
             `mlm_logits`, `(B, M, V)`, and `nsp_logits`, `(B, 2)`: first "goes
             on", then "does not"; `(B, E, 2)` for rows of E examples.
+
+        Raises:
+            ValueError: A table is quantized in a way that is not read.
         """
         pooled, hidden = _pooled_and_hidden(self.encoder, batch, training)
         table = float_matrix(self.encoder.embeddings.token)  # (V, D), shared
@@ -734,7 +740,9 @@ class BertForMultipleChoice(BertWithHead):
             batch: A dict of arrays or tensors of shape `(B, C, S)`.
 
         Raises:
+            KeyError: There are no `input_ids`.
             ValueError: It does not fit.
+            RuntimeError: The process was forked after Keras was loaded.
         """
         refuse_forked_process()
         batch = without_lists(batch)

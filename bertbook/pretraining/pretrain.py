@@ -229,6 +229,7 @@ def pretrain(
             a run with other settings or is trained into right now, the corpus
             is empty or not UTF-8, or loss or weights are not finite.
         OSError: A checkpoint cannot be written.
+        ImportError: A "hf://" name without huggingface_hub.
     """
     examples = ExampleSettings() if examples is None else examples
     reporting = Reporting() if reporting is None else reporting

@@ -261,6 +261,7 @@ class Tokenizer:
             FileNotFoundError: The folder has neither file.
             ValueError: A file describes another tokenizer than BERT's, or two
                 files disagree.
+            ImportError: A "hf://" name without huggingface_hub.
         """
         with reading(name_or_dir):
             folder = find_folder(name_or_dir)

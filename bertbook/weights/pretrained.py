@@ -298,6 +298,7 @@ class Pretrained:
 
         Raises:
             ValueError: It does not fit.
+            RuntimeError: The process was forked after Keras was loaded.
         """
         refuse_forked_process()
         if not isinstance(batch, Mapping):
@@ -352,6 +353,9 @@ class Pretrained:
 
         It holds the tokenizer and how layers are quantized, too, so that files
         and copies by Keras keep them.
+
+        Raises:
+            ValueError: A layer is quantized in a way that is not read.
         """
         config = {**super().get_config(), "config": self.config.to_dict()}
         for name in self.tokenizer_names:
@@ -404,6 +408,7 @@ class Pretrained:
         Raises:
             ValueError: The model has no adapters of `add_lora`, its frozen
                 weights have changed, or a value is NaN or infinite.
+            OSError: The disk is full, or `folder` cannot be written.
         """
         lora.save_adapter(self, folder)
 
@@ -478,6 +483,7 @@ class Pretrained:
             FileNotFoundError: There is no such model; the forms are listed.
             ValueError: A tensor of the encoder is missing, has another shape
                 or holds NaN or infinity; all such tensors are named.
+            ImportError: What reads the layout, or the Hub, is not installed.
         """
         if options.get("dtype") == "auto":
             options["dtype"] = choose_dtype().path

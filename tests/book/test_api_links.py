@@ -69,11 +69,11 @@ def test_names_in_code_are_linked():
     ]
 
 
-def test_code_in_a_table_breaks_behind_its_signs():
+def test_code_in_a_table_breaks_at_its_signs():
     cell = '<code><span class="pre">bb.add_lora(&quot;x&quot;)</span></code>'
     soft = api_links.soften(f"<p>{cell}</p><td>{cell}</td>")
     assert soft.startswith(f"<p>{cell}</p>")
-    assert "bb.<wbr>add_<wbr>lora(<wbr>&quot;x&quot;)</span>" in soft
+    assert "bb<wbr>.add_lora(<wbr>&quot;x&quot;)</span>" in soft
 
 
 def test_code_without_an_address_stays_as_it_is():
@@ -114,7 +114,7 @@ def test_types_stand_beside_arguments_and_names_are_links():
 
 Args:
     batch: A dict; see `BertEncoder.call` and `config`.
-    size: How many.
+    size: S.
 
 Returns:
     A mask: `(B, S)`,
@@ -137,7 +137,7 @@ A file:
         "Args:",
         "    batch (Batch): A dict; see "
         f":py:obj:`BertEncoder.call <{call}>` and ``config``.",
-        "    size (int | None): How many.",
+        "    size (int | None): \\S.",
         "",
         ":returns: A mask: ``(B, S)``,",
         "    and ``nothing``.",

@@ -68,7 +68,13 @@ def test_entries_lead_to_their_lines():
     assert last <= len(lines)
 
 
-CHECKS = unlinked, nameless_types, bare_marks
+def accidental_lists(tree):
+    """Returns lists that a letter with a period began."""
+    lists = tree.select("ol.upperalpha, ol.loweralpha, ol.upperroman")
+    return [str(found) for found in lists]
+
+
+CHECKS = unlinked, nameless_types, bare_marks, accidental_lists
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -84,6 +90,7 @@ def test_names_and_types_are_for_readers(check):
         (nameless_types, '<dd class="field-odd"><em>_Frame</em></dd>'),
         (bare_marks, "<p>see :py:obj:<code>x</code></p>"),
         (bare_marks, "<p>see `x`</p>"),
+        (accidental_lists, '<ol class="upperalpha"><li></li></ol>'),
     ],
 )
 def test_each_fault_is_seen(check, text):
@@ -139,3 +146,11 @@ def test_quoted_definitions_are_links():
                 link = tree.find("a", string=dotted)
                 assert link is not None, dotted
                 assert link["href"].endswith(f"#{entry}")
+
+
+def test_calls_of_ours_are_links_where_others_are_compared():
+    rows = page("moving").select("tbody tr")
+    cells = [row.select("td")[-1] for row in rows]
+    ours = [cell for cell in cells if "bb." in cell.text]
+    assert len(ours) > 25
+    assert [cell.text for cell in ours if cell.select_one("a") is None] == []

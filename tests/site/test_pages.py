@@ -9,6 +9,8 @@ FONT = (
     "<style>@font-face{font-family:x;src:url(https://fonts.example/x.woff2)}"
     "body{font-family:x}</style></head>"
 )
+WIDE = f"<pre>{'wide ' * 99}</pre></article>"  # it scrolls in its own box
+BURST = "pre{overflow:visible !important}"
 PAGE = "notebooks/20_attention.html"
 
 
@@ -67,7 +69,8 @@ def test_links_to_other_hosts_are_listed():
         ("</head>", FONT, "outside"),
         ("</head>", '<script src="lost.js"></script></head>', "missing"),
         ("</head>", "<script>nobody()</script></head>", "console"),
-        ("</article>", "<pre>" + "wide " * 99 + "</pre></article>", ""),
+        ("</article>", WIDE, ""),
+        ("</article>", f"<style>{BURST}</style>{WIDE}", "overflow"),
         ("</article>", '<p style="width:600px">w</p></article>', "overflow"),
         ("</article>", r'<span class="math">\(x</span></article>', "math"),
         ("</article>", r"<p>$\frac{1}{2}$</p></article>", "math"),

@@ -78,10 +78,12 @@ def _joined(lines):
 def _typed(line, types, place):
     """Puts the type of an argument behind its name."""
     item = _ITEM.match(line)
-    text = item and types.get(item[1].lstrip("*"))
-    if not text:
+    if not item:
         return line
-    return f"    {item[1]} ({_qualified(text, place)}): {item[2]}"
+    text = types.get(item[1].lstrip("*"))
+    kind = f" ({_qualified(text, place)})" if text else ""
+    says = re.sub(r"^(\w\.)", r"\\\1", item[2])  # `H.` begins no list
+    return f"    {item[1]}{kind}: {says}"
 
 
 def _qualified(text, place):

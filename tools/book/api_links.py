@@ -87,7 +87,7 @@ def link_code(page, address_of):
 
 
 def soften(page):
-    """Lets code in the tables of a page break behind its signs.
+    """Lets code in the tables of a page break at its signs.
 
     A browser breaks a long call anywhere else, in the middle of a word.
     """
@@ -96,7 +96,8 @@ def soften(page):
 
 def _softened(cell):
     def with_breaks(match):
-        return re.sub(r"([.(_=\[])(?=[^<])", r"\1<wbr>", match[0])
+        code = re.sub(r"(?<=[\w)])\.(?=[a-z])", "<wbr>.", match[0])
+        return re.sub(r"([(=])(?=.)", r"\1<wbr>", code)
 
     return re.sub(r'(?<=<span class="pre">)[^<]+', with_breaks, cell[0])
 

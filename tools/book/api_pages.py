@@ -382,15 +382,15 @@ class LinkProse(SphinxTransform):
 def _reference(node, entry, page):
     """Returns a reference to an entry, which Sphinx resolves."""
     kind = "mod" if entry in api_index.modules() else "obj"
-    reference = addnodes.pending_xref(
+    return addnodes.pending_xref(
         "",
+        node.deepcopy(),
         refdomain="py",
         reftype=kind,
         reftarget=entry,
         refdoc=page,
         refwarn=True,
     )
-    return reference + [node.deepcopy()]
 
 
 def link_code(app, page, template, context, doctree):
