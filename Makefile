@@ -154,6 +154,7 @@ check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 book: $(DOCS_STAMP) ## build the site into build/site/html
 	$(DOCS_ENV)/bin/python tools/book/site_vendor.py mathjax
 	$(DOCS_ENV)/bin/python tools/book/site_pages.py
+	rm -rf build/site/html
 	$(ON_JAX) $(DOCS_ENV)/bin/python -m sphinx -W -q -E -j 2 -b html \
 	-c docs/site -d build/site/doctrees build/site/source build/site/html
 

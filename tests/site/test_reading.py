@@ -251,15 +251,20 @@ def test_a_stop_without_a_ring_is_seen(desk, planted):
     assert unseen
 
 
-def test_paper_shows_the_text_and_opens_the_folds(desk):
+def test_paper_is_white_and_shows_the_text_with_open_folds(desk):
+    desk.emulate_media(color_scheme="dark")
     open_page(desk, CHAPTER)
+    theme = "document.documentElement.dataset.theme"
+    assert desk.evaluate(theme) == "dark"
     desk.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert desk.evaluate(theme) == "light"
     desk.emulate_media(media="print")
     assert not desk.locator(".bd-sidebar-primary").is_visible()
     assert not desk.locator(".buttons").is_visible()
     folds = desk.locator("article details")
     assert folds.count() == desk.locator("article details[open]").count() > 5
     desk.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert desk.evaluate(theme) == "dark"
     assert desk.locator("article details[open]").count() == 0
 
 

@@ -1,10 +1,14 @@
 // What the theme does not do: folds open for print and for a link into them,
-// and the arrows of the contents say what they open.
+// paper is white, and the arrows of the contents say what they open.
 (() => {
   "use strict";
   const opened = [];
+  const page = document.documentElement;
+  let theme;
 
   window.addEventListener("beforeprint", () => {
+    theme = page.dataset.theme;
+    page.dataset.theme = "light";
     for (const fold of document.querySelectorAll("details:not([open])")) {
       fold.open = true;
       opened.push(fold);
@@ -12,6 +16,7 @@
   });
 
   window.addEventListener("afterprint", () => {
+    page.dataset.theme = theme;
     for (const fold of opened.splice(0)) fold.open = false;
   });
 
