@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import book
 
 HTML = book.ROOT / "build" / "site" / "html"
-AXE = book.ROOT / "build" / "site" / "vendor" / "axe-core" / "axe.min.js"
+AXE = HTML.parent / "testing" / "axe-core" / "axe.min.js"
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
 NAMES = "chromium", "chromium-browser", "google-chrome", "chrome"

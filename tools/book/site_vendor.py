@@ -1,8 +1,9 @@
 """Scripts of others that the site is built and tested with, from npm.
 
-`python tools/book/site_vendor.py NAME ...` fetches them into
-`build/site/vendor`, checks each against its stored checksum, and keeps what a
-page may ask for. Nothing of it is committed, and a page asks no server for it.
+`python tools/book/site_vendor.py NAME ...` fetches them into `build/site`,
+checks each against its stored checksum, and unpacks what is used: for the pages
+into `vendor`, which becomes a part of the site, for its tests into `testing`.
+Nothing of it is committed, and a page asks no server for it.
 """
 
 import argparse
@@ -16,7 +17,8 @@ from dataclasses import dataclass
 
 import book
 
-FOLDER = book.ROOT / "build" / "site" / "vendor"
+BUILD = book.ROOT / "build" / "site"
+ARCHIVES = BUILD / "archives"
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,13 @@ class Package:
     Attributes:
         version: The exact version.
         integrity: "sha512-" and the digest in base64, as npm gives it.
+        folder: Where it is unpacked, "vendor" or "testing".
         kept: How the names of the files that are kept start.
     """
 
     version: str
     integrity: str
+    folder: str
     kept: tuple[str, ...]
 
 
@@ -39,6 +43,7 @@ PACKAGES = {
         "3.2.2",
         "sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/"
         "FEsPsjKPZGJvtRZM1vO+geW0OhGw==",
+        "vendor",
         (
             "LICENSE",
             "es5/a11y/",
@@ -53,6 +58,7 @@ PACKAGES = {
         "4.11.0",
         "sha512-ilYanEU8vxxBexpJd8cWM4ElSQq4QctCLKih0TSfjIfCQTeyH/"
         "6zVrmIJfLPrKTKJRbiG+cfnZbQIjAlJmF1jQ==",
+        "testing",
         ("LICENSE", "axe.min.js"),
     ),
 }
@@ -69,9 +75,9 @@ def archive(name):
         ValueError: The archive is not the one that the checksum names.
     """
     package = PACKAGES[name]
-    path = FOLDER / f"{name}-{package.version}.tgz"
+    path = ARCHIVES / f"{name}-{package.version}.tgz"
     if not path.is_file():
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        ARCHIVES.mkdir(parents=True, exist_ok=True)
         _fetch(f"{name}@{package.version}")
     check(path, package.integrity)
     return path
@@ -80,7 +86,7 @@ def archive(name):
 def _fetch(name):
     command = ["npm", "pack", "--silent", name]
     try:
-        subprocess.run(command, cwd=FOLDER, check=True, capture_output=True)
+        subprocess.run(command, cwd=ARCHIVES, check=True, capture_output=True)
     except FileNotFoundError:
         raise RuntimeError(
             f"`npm` must be installed: it fetches {name} for the site."
@@ -102,9 +108,10 @@ def check(path, integrity):
 
 
 def unpack(name):
-    """Writes the kept files of a package to `FOLDER/name`."""
-    kept = tuple(f"package/{start}" for start in PACKAGES[name].kept)
-    folder = FOLDER / name
+    """Writes the kept files of a package to a folder of its name."""
+    package = PACKAGES[name]
+    kept = tuple(f"package/{start}" for start in package.kept)
+    folder = BUILD / package.folder / name
     shutil.rmtree(folder, ignore_errors=True)
     with tarfile.open(archive(name)) as files:
         for member in files.getmembers():
