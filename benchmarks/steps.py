@@ -20,7 +20,7 @@ from bertbook.pretraining.pretrain import (
     make_model,
 )
 
-CASES = ("narrow:16:32", "tiny:32:128", "mini:16:128")
+CASES = ("narrow:16:32", "tiny:4:32")
 COUNTS = (10, 100)
 STEPS = {"narrow": 2_000}  # of a measurement; of any other size 100
 NARROW = {
