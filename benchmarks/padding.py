@@ -16,6 +16,7 @@ from benchmarks import chips, turns
 from bertbook.batches.packing import find_places
 from bertbook.batches.ragged import draw_batches
 from bertbook.config import BertConfig
+from bertbook.tasks.windows import check_stride, window_starts
 
 ROW = 512
 GROUP = 1_600  # examples that are packed together
@@ -37,8 +38,8 @@ def main():
 def lengths_of(name, tokenizer, limit):
     """Returns the tokens of each row of a training set, `(R,)`.
 
-    A passage of SQuAD that is too long gives several rows, each of which
-    shares its first 128 tokens of text with the one before, as in `finetune`.
+    A passage of SQuAD that is too long gives several rows, windows that start
+    half of their room apart, as in `finetune`.
     """
     data = bb.load_dataset(name, "train")
     if name != "squad":
@@ -50,10 +51,8 @@ def lengths_of(name, tokenizer, limit):
     lengths = []
     for asked, told in zip(question, context, strict=True):
         room = limit - asked - 3
-        while told > room:
-            lengths.append(limit)
-            told -= room - 128
-        lengths.append(asked + told + 3)
+        starts = window_starts(told, room, check_stride(None, room, limit))
+        lengths += [asked + 3 + min(room, told - start) for start in starts]
     return np.array(lengths)
 
 

@@ -193,6 +193,18 @@ def gpu_rows():
 
 def test_what_was_measured_on_a_gpu_is_told():
     assert [line for line in gpu_rows() if line not in DEVICES] == []
+    parts = accelerator()
+    latency = parts["inference"]["one_row_milliseconds"]["median"]
+    half = parts["float32 base 128"]["times_as_fast_in_16_bits"]
+    peer = parts["KerasHub"]["ratio"]
+    prose = " ".join(DEVICES.split())
+    for told in (
+        f"takes {latency:.1f} milliseconds, the median",
+        f"Float32 takes {half:.1f} times as long",
+        f"takes {peer['median']:.1f} times as long as ours "
+        f"({peer['low']:.1f} to {peer['high']:.1f}",
+    ):
+        assert told in prose
 
 
 def test_the_formula_holds_for_sizes_that_it_was_not_fitted_to():
