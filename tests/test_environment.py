@@ -162,6 +162,7 @@ def test_ci_calls_the_commands():
         "test-jax",
         "test-peers",
         "test-beam",
+        "test-site",
         "test-slow",
         "mutants",
     }
