@@ -1,38 +1,55 @@
-"""How much could packed rows save in fine-tuning?
+"""How much could packed rows save in fine-tuning, and do in pre-training?
 
     BERTBOOK_DATA=FOLDER python -m benchmarks.padding
 
 `bb.finetune` deals rows of similar length into a batch and pads them to the
 next of eleven lengths. This counts the places that are computed so, and those
-of rows of 512 tokens that each hold several examples, masked from each other,
-and what both cost by the arithmetic of `benchmarks.chips`. Attention counts
-whole rows, as without a kernel that skips what is masked.
+of packed rows, which each hold several examples, masked from each other: with
+all of 1,600 examples to choose from, and with those of one batch alone, so
+that an update sees as many examples as before. What both cost is arithmetic,
+by `benchmarks.chips`, with attention that computes whole rows; and for `mini`,
+batch by batch, steps timed in turns. Last come the real tokens in a row of
+512, by `bertbook pretrain` with and without `--packed`, on FOLDER/corpus2.
 """
+
+import os
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
 import bertbook as bb
 from benchmarks import chips, turns
-from bertbook.batches.packing import find_places
-from bertbook.batches.ragged import draw_batches
+from bertbook.batches.packing import find_places, pack
+from bertbook.batches.ragged import Rows, draw_batches
 from bertbook.config import BertConfig
+from bertbook.pretraining.corpus import prepare
+from bertbook.pretraining.examples import ExampleSettings
+from bertbook.pretraining.masking import Pieces
+from bertbook.pretraining.stream import ExampleStream
 from bertbook.tasks.windows import check_stride, window_starts
+from bertbook.training.losses import classification_loss
+from bertbook.training.optimizers import make_optimizer
 
 ROW = 512
+ROW_LENGTHS = (128, 256, 512)  # of rows that hold one batch
+TIMED = 32  # batches
 GROUP = 1_600  # examples that are packed together
 TASKS = {"sst2": (32, 128), "qnli": (32, 128), "squad": (16, 384)}
 
 
 def main():
-    """Measures every data set and keeps the results."""
+    """Measures every data set, then the corpus, and keeps the results."""
+    bb.setup()
     tokenizer = bb.Tokenizer.from_pretrained("mini")
-    results = {
-        name: measure(lengths_of(name, tokenizer, limit), batch_size, limit)
-        for name, (batch_size, limit) in TASKS.items()
-    }
-    for name, found in results.items():
-        print(name, found)
-    turns.save("padding", results, ["bertbook", "numpy"])
+    results = {}
+    for name, (batch_size, limit) in TASKS.items():
+        lengths = lengths_of(name, tokenizer, limit)
+        results[name] = measure(lengths, batch_size, limit)
+        print(name, results[name], flush=True)
+    results["corpus2"] = measure_corpus(tokenizer)
+    print("corpus2", results["corpus2"])
+    turns.save("padding", results, ["bertbook", "keras", "numpy"])
 
 
 def lengths_of(name, tokenizer, limit):
@@ -65,20 +82,22 @@ def count_ids(tokenizer, texts):
 
 
 def measure(lengths, batch_size, limit):
-    """Returns shares of real tokens, and the arithmetic that packing saves."""
+    """Returns shares of real tokens, and what packing saves."""
     batches = draw_batches(lengths, batch_size, limit, (0, 0))
     widths = np.repeat([w for _, w in batches], [len(n) for n, _ in batches])
     order = np.random.default_rng(0).permutation(len(lengths))
-    rows = 0
-    for start in range(0, len(order), GROUP):
-        group = lengths[order[start : start + GROUP]].tolist()
-        rows += 1 + max(place.row for place in find_places(group, ROW))
+    rows = count_rows(lengths[order], GROUP, ROW)
     found = {
         "rows": len(lengths),
         "mean_tokens": round(float(lengths.mean()), 1),
         "real_at_the_limit": share(lengths, len(lengths) * limit),
         "real_by_length": share(lengths, widths.sum()),
         "real_packed": share(lengths, rows * ROW),
+    }
+    by_batch = {
+        length: count_rows(lengths[order], batch_size, length)
+        for length in ROW_LENGTHS
+        if length >= limit
     }
     for size in ("mini", "base"):
         config = BertConfig.named(size)
@@ -87,7 +106,86 @@ def measure(lengths, batch_size, limit):
             n * row_flops(config, w) for w, n in zip(kinds, counts, strict=True)
         )
         packed = rows * row_flops(config, ROW)
-        found[f"flops_over_packed_{size}"] = round(float(dealt / packed), 2)
+        alone = {n * row_flops(config, w): w for w, n in by_batch.items()}
+        best = min(alone)
+        found |= {
+            f"flops_over_packed_{size}": round(float(dealt / packed), 2),
+            f"flops_over_packed_by_batch_{size}": round(dealt / best, 2),
+            f"row_by_batch_{size}": alone[best],
+        }
+    length = found["row_by_batch_mini"]
+    found["real_by_batch_mini"] = share(lengths, by_batch[length] * length)
+    some = lengths[order[: TIMED * batch_size]]
+    found["time_over_packed_by_batch_mini"] = time_steps(
+        some, batch_size, limit, length
+    )
+    return found
+
+
+def count_rows(lengths, group, row):
+    """Returns the rows that hold all examples, packed a group at a time."""
+    parts = np.split(lengths, range(group, len(lengths), group))
+    return sum(
+        1 + max(place.row for place in find_places(part.tolist(), row))
+        for part in parts
+    )
+
+
+def time_steps(lengths, batch_size, limit, row):
+    """Returns how long steps of `mini` take dealt by length, over packed.
+
+    The head is that for tags, which takes packed rows as they are. The texts
+    are random pieces.
+    """
+    random = np.random.default_rng(0)
+    ids = [random.integers(1_000, 16_000, n).tolist() for n in lengths]
+    rows = Rows(
+        ids,
+        [[0] * len(row) for row in ids],
+        targets={"": [[1] * len(row) for row in ids]},
+        weights=[[1] * len(row) for row in ids],
+    )
+    dealt = [
+        rows.step(numbers.tolist(), length, len(numbers))
+        for numbers, length in draw_batches(lengths, batch_size, limit, (0, 0))
+    ]
+    packed = []
+    for start in range(0, len(ids), batch_size):
+        numbers = range(start, min(start + batch_size, len(ids)))
+        batch = rows.inputs(numbers, int(lengths.max()), len(numbers))
+        x, _ = pack(batch, row)
+        real = (x["attention_mask"].sum(axis=2) > 0).astype("float32")
+        packed.append((x, real.astype("int32"), real / real.sum()))
+    model = bb.BertForTokenClassification(BertConfig.named("mini"))
+    model.compile(make_optimizer(1e-4), classification_loss("sum"))
+
+    def training(steps):
+        return lambda: [model.train_on_batch(*step) for step in steps]
+
+    found = turns.in_turns(training(packed), {"dealt": training(dealt)})
+    turns.report("dealt by length", found["dealt"])
+    return found["dealt"]
+
+
+def measure_corpus(tokenizer):
+    """Returns the real tokens in a row of 512, with packing and without."""
+    texts = Path(os.environ["BERTBOOK_DATA"]) / "corpus2"
+    with tempfile.TemporaryDirectory() as folder:
+        files = sorted(texts.glob("*.txt.xz"))
+        corpus = prepare(files, tokenizer, folder)
+        pieces = Pieces.of(tokenizer)
+        found = {}
+        for packed in (False, True):
+            settings = ExampleSettings(max_length=ROW, packed=packed)
+            stream = ExampleStream(corpus, pieces, settings)
+            tokens, rows = 0, 0
+            for examples in stream.epoch():
+                tokens += int((examples["input_ids"] != pieces.pad).sum())
+                rows += len(examples["input_ids"])
+            found["packed" if packed else "one_a_row"] = {
+                "rows": rows,
+                "real_tokens_a_row": round(tokens / rows, 1),
+            }
     return found
 
 

@@ -1,5 +1,8 @@
 """Badges, first cells and addresses are those of `pyproject.toml`."""
 
+import subprocess
+import sys
+
 import pytest
 
 import badges
@@ -64,8 +67,19 @@ def test_the_first_cell_is_short_and_is_python():
 )
 def test_a_release_installs_its_own_tag(version, ref, ending, monkeypatch):
     monkeypatch.setattr(book, "version", lambda: version)
+    monkeypatch.setattr(book, "has_address", lambda: True)
     assert first_cell.install_line().endswith(f"/{ending}")
     assert f"/blob/{ref}/notebooks/" in badges.badge("20_attention")
+
+
+def test_without_an_address_no_stranger_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(book, "has_address", lambda: False)
+    line = first_cell.install_line()
+    pip = [sys.executable, "-m", "pip", "install", "--dry-run", line]
+    done = subprocess.run(pip, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode
+    assert "bertbook.whl" in done.stderr
+    assert "http" not in done.stdout + done.stderr
 
 
 def opening(source="# 20 Attention\n\nText."):

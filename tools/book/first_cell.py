@@ -8,8 +8,18 @@ PROCESSOR = "dtype auto:"  # starts the line that not every machine prints
 FALLBACK = "oneDNN supports DT_BOOL only on platforms with AVX-512"
 
 
+# Where there is neither an address nor a wheel, pip says that this file is
+# missing. The name of another account would install a stranger's code.
+NO_WHEEL = "./bertbook.whl"
+
+
 def install_line():
-    """Returns what pip installs from the address: a release by its tag."""
+    """Returns what pip installs where there is no wheel.
+
+    From the address, a release by its tag; a missing file while there is none.
+    """
+    if not book.has_address():
+        return NO_WHEEL
     tag = "" if book.ref() == "main" else f"@{book.ref()}"
     return f"bertbook[book] @ git+{book.address()}{tag}"
 
