@@ -1,17 +1,18 @@
-"""How much could packed rows save in fine-tuning, and do in pre-training?
+"""How much do packed rows save, in fine-tuning and in pre-training?
 
     BERTBOOK_DATA=FOLDER python -m benchmarks.padding
 
 `bb.finetune` deals rows of similar length into a batch and pads them to the
-next of eleven lengths. This counts the places that are computed so, and those
-of packed rows, which each hold several examples, masked from each other: with
-all of 1,600 examples to choose from, and with those of one batch alone, so
-that an update sees as many examples as before. What both cost is arithmetic,
-by `benchmarks.chips`, with attention that computes whole rows; and for `mini`,
-batch by batch, steps timed in turns. Last come the real tokens in a row of
-512, by `bertbook pretrain` with and without `--packed`, on FOLDER/corpus2.
+next of eleven lengths; with `packed` several texts share a row. This counts the
+places that are computed either way in one epoch, and what both cost: by the
+arithmetic of `benchmarks.chips`, with attention that computes whole rows, and
+for `mini` by steps timed in turns. Last come the real tokens in a row of 512,
+by `bertbook pretrain` with and without `--packed`, on every tenth document of
+FOLDER/corpus2.
 """
 
+import itertools
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -20,10 +21,10 @@ import numpy as np
 
 import bertbook as bb
 from benchmarks import chips, turns
-from bertbook.batches.packing import find_places, pack
-from bertbook.batches.ragged import Rows, draw_batches
+from bertbook.batches.packed_rows import packed_steps
+from bertbook.batches.ragged import Rows, steps
 from bertbook.config import BertConfig
-from bertbook.pretraining.corpus import prepare
+from bertbook.pretraining.corpus import prepare, read_documents
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
 from bertbook.pretraining.stream import ExampleStream
@@ -31,10 +32,9 @@ from bertbook.tasks.windows import check_stride, window_starts
 from bertbook.training.losses import classification_loss
 from bertbook.training.optimizers import make_optimizer
 
-ROW = 512
-ROW_LENGTHS = (128, 256, 512)  # of rows that hold one batch
 TIMED = 32  # batches
-GROUP = 1_600  # examples that are packed together
+ROW = 512  # tokens of a row of pre-training
+LIMIT = 512  # tokens that a model takes
 TASKS = {"sst2": (32, 128), "qnli": (32, 128), "squad": (16, 384)}
 
 
@@ -83,96 +83,69 @@ def count_ids(tokenizer, texts):
 
 def measure(lengths, batch_size, limit):
     """Returns shares of real tokens, and what packing saves."""
-    batches = draw_batches(lengths, batch_size, limit, (0, 0))
-    widths = np.repeat([w for _, w in batches], [len(n) for n, _ in batches])
-    order = np.random.default_rng(0).permutation(len(lengths))
-    rows = count_rows(lengths[order], GROUP, ROW)
+    shapes = {}
+    for way, draw in (("by_length", steps), ("packed", packed_steps)):
+        epoch = draw_epoch(draw, lengths, batch_size)
+        shapes[way] = [x["input_ids"].shape for x, _, _ in epoch]
     found = {
         "rows": len(lengths),
         "mean_tokens": round(float(lengths.mean()), 1),
         "real_at_the_limit": share(lengths, len(lengths) * limit),
-        "real_by_length": share(lengths, widths.sum()),
-        "real_packed": share(lengths, rows * ROW),
     }
-    by_batch = {
-        length: count_rows(lengths[order], batch_size, length)
-        for length in ROW_LENGTHS
-        if length >= limit
-    }
+    for way, each in shapes.items():
+        found[f"real_{way}"] = share(lengths, sum(map(math.prod, each)))
+        found[f"shapes_{way}"] = len(set(each))
+    found["packed_row"] = shapes["packed"][0][1]
     for size in ("mini", "base"):
         config = BertConfig.named(size)
-        kinds, counts = np.unique(widths, return_counts=True)
-        dealt = sum(
-            n * row_flops(config, w) for w, n in zip(kinds, counts, strict=True)
+        dealt, packed = (
+            sum(rows * row_flops(config, length) for rows, length in each)
+            for each in shapes.values()
         )
-        packed = rows * row_flops(config, ROW)
-        alone = {n * row_flops(config, w): w for w, n in by_batch.items()}
-        best = min(alone)
-        found |= {
-            f"flops_over_packed_{size}": round(float(dealt / packed), 2),
-            f"flops_over_packed_by_batch_{size}": round(dealt / best, 2),
-            f"row_by_batch_{size}": alone[best],
-        }
-    length = found["row_by_batch_mini"]
-    found["real_by_batch_mini"] = share(lengths, by_batch[length] * length)
-    some = lengths[order[: TIMED * batch_size]]
-    found["time_over_packed_by_batch_mini"] = time_steps(
-        some, batch_size, limit, length
-    )
+        found[f"flops_over_packed_{size}"] = round(dealt / packed, 2)
+    found["time_over_packed_mini"] = time_steps(lengths, batch_size)
     return found
 
 
-def count_rows(lengths, group, row):
-    """Returns the rows that hold all examples, packed a group at a time."""
-    parts = np.split(lengths, range(group, len(lengths), group))
-    return sum(
-        1 + max(place.row for place in find_places(part.tolist(), row))
-        for part in parts
-    )
-
-
-def time_steps(lengths, batch_size, limit, row):
-    """Returns how long steps of `mini` take dealt by length, over packed.
-
-    The head is that for tags, which takes packed rows as they are. The texts
-    are random pieces.
-    """
+def draw_epoch(draw, lengths, batch_size):
+    """Yields the steps of one epoch on random pieces, each with a tag."""
     random = np.random.default_rng(0)
     ids = [random.integers(1_000, 16_000, n).tolist() for n in lengths]
-    rows = Rows(
-        ids,
-        [[0] * len(row) for row in ids],
-        targets={"": [[1] * len(row) for row in ids]},
-        weights=[[1] * len(row) for row in ids],
-    )
-    dealt = [
-        rows.step(numbers.tolist(), length, len(numbers))
-        for numbers, length in draw_batches(lengths, batch_size, limit, (0, 0))
-    ]
-    packed = []
-    for start in range(0, len(ids), batch_size):
-        numbers = range(start, min(start + batch_size, len(ids)))
-        batch = rows.inputs(numbers, int(lengths.max()), len(numbers))
-        x, _ = pack(batch, row)
-        real = (x["attention_mask"].sum(axis=2) > 0).astype("float32")
-        packed.append((x, real.astype("int32"), real / real.sum()))
+    ones = [[1] * len(row) for row in ids]
+    rows = Rows(ids, ones, targets={"": ones}, weights=ones)
+    endless = draw(rows, batch_size, LIMIT, 0)
+    return itertools.islice(endless, -(-len(lengths) // batch_size))
+
+
+def time_steps(lengths, batch_size):
+    """Returns how long steps of `mini` take dealt by length, over packed.
+
+    Both see the same texts: some of the data set, drawn at random.
+    """
+    order = np.random.default_rng(0).permutation(len(lengths))
+    some = lengths[order[: TIMED * batch_size]]
     model = bb.BertForTokenClassification(BertConfig.named("mini"))
     model.compile(make_optimizer(1e-4), classification_loss("sum"))
 
-    def training(steps):
-        return lambda: [model.train_on_batch(*step) for step in steps]
+    def training(draw):
+        batches = list(draw_epoch(draw, some, batch_size))
+        return lambda: [model.train_on_batch(*batch) for batch in batches]
 
-    found = turns.in_turns(training(packed), {"dealt": training(dealt)})
-    turns.report("dealt by length", found["dealt"])
-    return found["dealt"]
+    packed, dealt = training(packed_steps), training(steps)
+    found = turns.in_turns(packed, {"dealt": dealt})["dealt"]
+    turns.report("dealt by length", found)
+    return found
 
 
 def measure_corpus(tokenizer):
     """Returns the real tokens in a row of 512, with packing and without."""
     texts = Path(os.environ["BERTBOOK_DATA"]) / "corpus2"
     with tempfile.TemporaryDirectory() as folder:
-        files = sorted(texts.glob("*.txt.xz"))
-        corpus = prepare(files, tokenizer, folder)
+        sample = Path(folder) / "sample.txt"
+        documents = read_documents(sorted(texts.glob("*.txt.xz")))
+        tenth = itertools.islice(documents, 0, None, 10)
+        sample.write_text("\n\n".join(map("\n".join, tenth)) + "\n")
+        corpus = prepare([sample], tokenizer, Path(folder) / "corpus")
         pieces = Pieces.of(tokenizer)
         found = {}
         for packed in (False, True):

@@ -38,6 +38,7 @@ class Rows:
         pad_token_id: What `input_ids` are padded with.
         row_weights: How much each row counts in the loss, `(R,)`, 1 on
             average; None where all count alike.
+        are_places: Whether the targets are numbers of tokens in their row.
     """
 
     input_ids: list[Any]
@@ -47,6 +48,7 @@ class Rows:
     weights: Sequence | None = None
     pad_token_id: int = 0
     row_weights: np.ndarray | None = None
+    are_places: bool = False
 
     def __len__(self) -> int:
         return len(self.input_ids) // (self.choices or 1)

@@ -109,6 +109,11 @@ def _add_recipe(add) -> None:
         type=int,
         help="tokens from one window to the next; without it half a window",
     )
+    add(
+        "--packed",
+        action="store_true",
+        help="let several short texts share a row",
+    )
     add("--seed", type=int, default=0, help="seed of everything")
     add(
         "--class-weight",
@@ -189,6 +194,7 @@ def finetune(options) -> None:
             patience=options.patience,
             checkpoint_steps=options.checkpoint_steps,
             stride=options.stride,
+            packed=options.packed,
             metric=options.metric,
         ),
         **more,

@@ -75,6 +75,9 @@ class FinetuningOptions:
         stride: Tokens from one window of a long text to the next, for
             questions and tags; None takes half of a window.
         strategy: Which pieces of a word get its tag: "first", "last" or "all".
+        packed: Whether several short texts share a row, each blind to the
+            others, so that less is padding. An update sees as many texts as
+            without, in another order. Not for models that choose.
         metric: The metric that chooses the best weights, as `evaluate` calls
             it, or one of `metrics`. None means `accuracy`; for several labels,
             questions and tags `f1`; for a number `spearman`.
@@ -99,6 +102,7 @@ class FinetuningOptions:
     checkpoint_steps: int = 500
     stride: int | None = None
     strategy: str = "first"
+    packed: bool = False
     metric: str | None = None
     verbose: bool = True
 
@@ -108,6 +112,7 @@ class FinetuningOptions:
             value = getattr(self, name)
             if value is not None:
                 check_count(value, name)
+        check_switch(self.packed, "packed")
         check_switch(self.verbose, "verbose")
         if not 0.0 <= _in_float32(self.weight_decay) < np.inf:
             raise ValueError(
@@ -238,6 +243,11 @@ def finetune(
         max_length=max_length, stride=options.stride, strategy=options.strategy
     )
     kind = task_of(model)
+    if options.packed and kind is Choices:
+        raise ValueError(
+            "`packed` must be False for a model that chooses: its texts are "
+            "read in groups. Received: True."
+        )
     check_frozen(model, options.frozen_layers)
     check_floats(model)
     train = as_columns(train, "train")
@@ -252,13 +262,15 @@ def finetune(
         dev_task = None if dev is None else kind(model, dev, settings)
         judge = Judge(model, dev_task, options.metric, batch_size, metrics)
         check_monitored(callbacks, ["loss", *(f"dev_{n}" for n in judge.names)])
+        # Records of version 0.1.0 lack the second.
+        unrecorded = ["verbose"] if options.packed else ["verbose", "packed"]
         record = {
             "epochs": int(epochs),
             "learning_rate": float(learning_rate),
             "batch_size": int(batch_size),
             "max_length": None if max_length is None else int(max_length),
             "seed": int(seed),
-            "options": _recorded(dataclasses.asdict(options), ["verbose"]),
+            "options": _recorded(dataclasses.asdict(options), unrecorded),
             "config": _recorded(model.config.to_dict(), NOT_RECORDED),
             "train": hash_columns(task.data),
             "dev": hash_columns(dev_task and dev_task.data),

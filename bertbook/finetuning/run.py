@@ -9,6 +9,7 @@ import functools
 import numpy as np
 
 from bertbook.batches.feeding import feed_fit
+from bertbook.batches.packed_rows import packed_steps
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
 from bertbook.devices.processes import (
@@ -165,7 +166,8 @@ class Run:
 
     def _fit(self, done):
         limit = self.model.config.max_position_embeddings
-        batches = steps(
+        draw = packed_steps if self.options.packed else steps
+        batches = draw(
             self.task.rows,
             self.batch_size,
             limit,

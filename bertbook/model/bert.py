@@ -22,6 +22,8 @@ from bertbook.tasks.labels import REGRESSION, choose_labels, choose_problem
 from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
 
+HIDDEN_SCORE = -1e4  # of a token that cannot be an answer; float16 holds it
+
 
 class MaskedLMHead(keras.layers.Layer):
     """Scores every piece of the vocabulary for a hidden token.
@@ -358,10 +360,14 @@ class BertForSequenceClassification(BertWithHead):
         """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`.
 
         Args:
-            batch: As in `BertEncoder.call`.
+            batch: As in `BertEncoder.call`. For rows that hold E texts the
+                logits are `(B, E, K)`.
             training: Whether to drop values.
         """
-        pooled = pooled_output(self.encoder, batch, training)  # (B, D)
+        if "cls_positions" in batch:
+            pooled = pooled_outputs(self.encoder, batch, training)  # (B, E, D)
+        else:
+            pooled = pooled_output(self.encoder, batch, training)  # (B, D)
         return self.classifier(self.dropout(pooled, training=training))
 
     def predict_texts(
@@ -574,12 +580,21 @@ class BertForQuestionAnswering(BertWithHead):
         """Returns `start_logits` and `end_logits`, `(B, S)` each.
 
         Args:
-            batch: As in `BertEncoder.call`, the question first.
+            batch: As in `BertEncoder.call`, the question first. For rows that
+                hold E texts the logits are `(B, E, S)`, those of other texts
+                -1e4.
             training: Whether to drop values.
         """
         hidden = self.encoder(batch, training=training)["sequence_output"]
         logits = self.span(hidden)  # (B, S, 2)
-        return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+        both = {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
+        if "cls_positions" not in batch:
+            return both
+        is_own = own_tokens(batch)  # (B, E, S)
+        return {
+            name: ops.where(is_own, scores[:, None], HIDDEN_SCORE)
+            for name, scores in both.items()
+        }
 
     def predict_answers(
         self,
@@ -771,6 +786,30 @@ def pooled_output(encoder, batch, training=None):
     first = ops.zeros_like(batch["input_ids"][:, :1])  # (B, 1)
     outputs = encoder(batch, positions=first, training=training)
     return encoder.pooler(outputs["sequence_output"][:, 0])
+
+
+def pooled_outputs(encoder, batch, training=None):
+    """Returns the pooled vectors of rows that hold E texts, `(B, E, D)`.
+
+    The last layer computes the [CLS] of each text alone.
+    """
+    first = batch["cls_positions"]  # (B, E)
+    outputs = encoder(batch, positions=first, training=training)
+    return encoder.pooler(outputs["sequence_output"])
+
+
+def own_tokens(batch):
+    """Tells which tokens of a row belong to each of its E texts.
+
+    Args:
+        batch: A packed batch: the [CLS] of a text sees its own tokens alone.
+
+    Returns:
+        Boolean tensor of shape `(B, E, S)`.
+    """
+    first = batch["cls_positions"][:, :, None]  # (B, E, 1)
+    visible = ops.take_along_axis(batch["attention_mask"], first, axis=1)
+    return ops.not_equal(visible, 0)
 
 
 def _head_dropout(config, dtype):

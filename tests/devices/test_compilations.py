@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bertbook as bb
-from bertbook.batches.batching import bucketed
+from bertbook.batches.batching import BUCKETS, bucketed
 from bertbook.batches.ragged import draw_batches
 from bertbook.finetuning.finetune import FinetuningOptions, finetune
 from bertbook.locations import shelf
@@ -59,22 +59,26 @@ def lengths(data):
     return np.array([len(text.split()) + 2 for text in data["text"]])
 
 
-def test_fine_tuning_compiles_a_step_for_each_bucket(compiled):
+def tune(train, dev, **options):
+    """Fine-tunes a small model."""
     config = toy_config(max_position_embeddings=LIMIT, num_hidden_layers=1)
     model = bb.BertForSequenceClassification(
         config, num_labels=2, dtype="mixed_bfloat16"
     )
     model.tokenizer = TOY
-    train, dev = draw(TRAIN, 0), draw(DEV, 1)
-    compiled.clear()
     finetune(
         model,
         train,
         dev,
         epochs=EPOCHS,
         batch_size=BATCH,
-        options=FinetuningOptions(verbose=False),
+        options=FinetuningOptions(verbose=False, **options),
     )
+
+
+def test_fine_tuning_compiles_a_step_for_each_bucket(compiled):
+    train, dev = draw(TRAIN, 0), draw(DEV, 1)
+    tune(train, dev)
     buckets = {
         length
         for epoch in range(EPOCHS)
@@ -85,6 +89,11 @@ def test_fine_tuning_compiles_a_step_for_each_bucket(compiled):
     counts = Counter(compiled)
     assert counts[STEP] == len(buckets)
     assert counts["jit(predict_step)"] == len(dev_buckets)
+
+
+def test_packed_rows_compile_no_more_steps_than_there_are_buckets(compiled):
+    tune(draw(TRAIN, 0), None, packed=True)
+    assert 1 <= Counter(compiled)[STEP] <= len(BUCKETS)
 
 
 def pretrain_once(out, recipe, evaluated=True, **options):

@@ -128,6 +128,14 @@ def test_four_devices_have_the_losses_of_one(
     assert_same_losses(out, alone)
 
 
+def test_packed_rows_are_shared_by_two_processes(folder, monkeypatch):
+    monkeypatch.setenv("PACKED", "1")
+    alone, shared = folder / "packed_1", folder / "packed_2"
+    train(alone, "finetune")
+    train(shared, "finetune", 2)
+    assert_same_losses(shared, alone)
+
+
 def test_other_settings_in_one_process_are_refused(folder):
     group = start(folder / "refused", "pretrain", 2, steps_1=STEPS + 1)
     errors = [process.communicate(timeout=120)[1] for process in group]

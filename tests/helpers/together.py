@@ -17,6 +17,7 @@ WORDS = ["the", "a", "red", "old", "cat", "dog", "bird", "sees", "eats", "fish"]
 LENGTH = 24
 DEVICES = int(os.environ.get("JAX_NUM_CPU_DEVICES", 1))
 MODEL_PARALLEL = int(os.environ.get("MODEL_PARALLEL", 1))
+PACKED = "PACKED" in os.environ
 
 
 def sentences(count):
@@ -82,7 +83,10 @@ def run_finetuning(out, steps):
         learning_rate=5e-3,
         out=out,
         options=bb.FinetuningOptions(
-            evaluation_steps=1, checkpoint_steps=5, verbose=False
+            evaluation_steps=1,
+            checkpoint_steps=5,
+            packed=PACKED,
+            verbose=False,
         ),
     )
 
