@@ -21,8 +21,9 @@ import numpy as np
 
 import bertbook as bb
 from benchmarks import chips, turns
+from bertbook.batches.batching import bucket_length
 from bertbook.batches.packed_rows import packed_steps
-from bertbook.batches.ragged import Rows, steps
+from bertbook.batches.ragged import GROUPS, Rows, steps
 from bertbook.config import BertConfig
 from bertbook.pretraining.corpus import prepare, read_documents
 from bertbook.pretraining.examples import ExampleSettings
@@ -32,7 +33,7 @@ from bertbook.tasks.windows import check_stride, window_starts
 from bertbook.training.losses import classification_loss
 from bertbook.training.optimizers import make_optimizer
 
-TIMED = 32  # batches
+PAIRS = 5  # of timings
 ROW = 512  # tokens of a row of pre-training
 LIMIT = 512  # tokens that a model takes
 TASKS = {"sst2": (32, 128), "qnli": (32, 128), "squad": (16, 384)}
@@ -84,8 +85,9 @@ def count_ids(tokenizer, texts):
 def measure(lengths, batch_size, limit):
     """Returns shares of real tokens, and what packing saves."""
     shapes = {}
+    rows, count = make_rows(lengths), -(-len(lengths) // batch_size)
     for way, draw in (("by_length", steps), ("packed", packed_steps)):
-        epoch = draw_epoch(draw, lengths, batch_size)
+        epoch = itertools.islice(draw(rows, batch_size, LIMIT, 0), count)
         shapes[way] = [x["input_ids"].shape for x, _, _ in epoch]
     found = {
         "rows": len(lengths),
@@ -107,32 +109,41 @@ def measure(lengths, batch_size, limit):
     return found
 
 
-def draw_epoch(draw, lengths, batch_size):
-    """Yields the steps of one epoch on random pieces, each with a tag."""
+def make_rows(lengths):
+    """Returns rows of random pieces, each with a tag."""
     random = np.random.default_rng(0)
     ids = [random.integers(1_000, 16_000, n).tolist() for n in lengths]
     ones = [[1] * len(row) for row in ids]
-    rows = Rows(ids, ones, targets={"": ones}, weights=ones)
-    endless = draw(rows, batch_size, LIMIT, 0)
-    return itertools.islice(endless, -(-len(lengths) // batch_size))
+    return Rows(ids, ones, targets={"": ones}, weights=ones)
 
 
 def time_steps(lengths, batch_size):
     """Returns how long steps of `mini` take dealt by length, over packed.
 
-    Both see the same texts: some of the data set, drawn at random.
+    Both see the same texts, as many as `steps` sorts together.
     """
     order = np.random.default_rng(0).permutation(len(lengths))
-    some = lengths[order[: TIMED * batch_size]]
+    some = np.sort(lengths[order[: GROUPS * batch_size]])
+    rows = make_rows(some)
+    dealt = [
+        rows.step(
+            range(stop - batch_size, stop),
+            bucket_length(int(some[stop - 1]), LIMIT),
+            batch_size,
+        )
+        for stop in range(batch_size, len(some) + 1, batch_size)
+    ]
+    endless = packed_steps(rows, batch_size, LIMIT, 0)
+    packed = list(itertools.islice(endless, GROUPS))
     model = bb.BertForTokenClassification(BertConfig.named("mini"))
     model.compile(make_optimizer(1e-4), classification_loss("sum"))
 
-    def training(draw):
-        batches = list(draw_epoch(draw, some, batch_size))
+    def training(batches):
         return lambda: [model.train_on_batch(*batch) for batch in batches]
 
-    packed, dealt = training(packed_steps), training(steps)
-    found = turns.in_turns(packed, {"dealt": dealt})["dealt"]
+    found = turns.in_turns(training(packed), {"dealt": training(dealt)}, PAIRS)[
+        "dealt"
+    ]
     turns.report("dealt by length", found)
     return found
 

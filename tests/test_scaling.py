@@ -135,16 +135,26 @@ def step_rows():
 
 
 def padding_rows():
-    for name, limit in (
-        ("sst2", "128"), ("qnli", "128"), ("squad", "windows of 384"),
-    ):  # fmt: skip
+    for name, what in (
+        ("sst2", "SST-2, 32"),
+        ("qnli", "QNLI, 32"),
+        ("squad", "SQuAD, 16 windows of 384"),
+    ):
         told = results("padding")[name]
         shares = (
             f"{told[f'real_{way}']:.0%}"
             for way in ("at_the_limit", "by_length", "packed")
         )
-        ratios = (told[f"flops_over_packed_{s}"] for s in ("mini", "base"))
-        yield row(f"{name}, {limit}", told["mean_tokens"], *shares, *ratios)
+        ratios = (
+            f"{told[f'flops_over_packed_{size}']:.2f}"
+            for size in ("mini", "base")
+        )
+        found = told["time_over_packed_mini"]
+        median, low, high = (
+            f"{found[n]:.2f}" for n in ("median", "low", "high")
+        )
+        time = f"{median} ({low} to {high})"
+        yield row(what, told["mean_tokens"], *shares, *ratios, time)
 
 
 @pytest.mark.parametrize(
@@ -238,6 +248,21 @@ def test_parameters_are_those_of_the_model():
     config = BertConfig.named("tiny", vocab_size=50, hidden_size=32)
     model = BertForPreTraining(config)
     assert memory.parameters(config) == model.count_params()
+
+
+def test_real_tokens_in_a_packed_row():
+    told = results("padding")["corpus2"]
+    single, packed = (
+        told[way]["real_tokens_a_row"] for way in ("one_a_row", "packed")
+    )
+    (found,) = re.findall(
+        r"that is\n(\d+) real tokens a row in place of (\d+): ([\d.]+) times",
+        PAGE,
+    )
+    ratio = f"{packed / single:.2f}"
+    assert found == (f"{packed:.0f}", f"{single:.0f}", ratio)
+    (most,) = re.findall(r"No packing could reach\nmore than ([\d.]+)\.", PAGE)
+    assert most == f"{512 / single:.2f}"
 
 
 def test_numbers_of_the_prose():

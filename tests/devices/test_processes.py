@@ -128,6 +128,7 @@ def test_four_devices_have_the_losses_of_one(
     assert_same_losses(out, alone)
 
 
+@pytest.mark.slow  # starts three processes for what the others test, too
 def test_packed_rows_are_shared_by_two_processes(folder, monkeypatch):
     monkeypatch.setenv("PACKED", "1")
     alone, shared = folder / "packed_1", folder / "packed_2"
