@@ -1,19 +1,21 @@
 """How much do packed rows save, in fine-tuning and in pre-training?
 
-    BERTBOOK_DATA=FOLDER python -m benchmarks.padding
+    BERTBOOK_DATA=FOLDER python -m benchmarks.padding [sst2 qnli squad corpus2]
 
 `bb.finetune` deals rows of similar length into a batch and pads them to the
 next of eleven lengths; with `packed` several texts share a row. This counts the
 places that are computed either way in one epoch, and what both cost: by the
 arithmetic of `benchmarks.chips`, with attention that computes whole rows, and
-for `mini` by steps timed in turns. Last come the real tokens in a row of 512,
-by `bertbook pretrain` with and without `--packed`, on every tenth document of
-FOLDER/corpus2.
+for `mini` by steps timed in turns. For corpus2, every tenth document of
+FOLDER/corpus2, it counts and times rows of 512 of `bertbook pretrain` with and
+without `--packed`. What is not asked for is kept as it was.
 """
 
 import itertools
+import json
 import math
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,12 +24,18 @@ import numpy as np
 import bertbook as bb
 from benchmarks import chips, turns
 from bertbook.batches.batching import bucket_length
+from bertbook.batches.feeding import to_steps, with_block_mask, with_weights
 from bertbook.batches.packed_rows import packed_steps
 from bertbook.batches.ragged import GROUPS, Rows, steps
 from bertbook.config import BertConfig
 from bertbook.pretraining.corpus import prepare, read_documents
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.masking import Pieces
+from bertbook.pretraining.pretrain import (
+    PretrainingRecipe,
+    compile_for_pretraining,
+    make_model,
+)
 from bertbook.pretraining.stream import ExampleStream
 from bertbook.tasks.windows import check_stride, window_starts
 from bertbook.training.losses import classification_loss
@@ -35,21 +43,25 @@ from bertbook.training.optimizers import make_optimizer
 
 PAIRS = 5  # of timings
 ROW = 512  # tokens of a row of pre-training
+BATCH, BATCHES = 8, 4  # of such rows
 LIMIT = 512  # tokens that a model takes
 TASKS = {"sst2": (32, 128), "qnli": (32, 128), "squad": (16, 384)}
 
 
 def main():
-    """Measures every data set, then the corpus, and keeps the results."""
+    """Measures what is asked for, and keeps the results."""
     bb.setup()
     tokenizer = bb.Tokenizer.from_pretrained("mini")
-    results = {}
-    for name, (batch_size, limit) in TASKS.items():
-        lengths = lengths_of(name, tokenizer, limit)
-        results[name] = measure(lengths, batch_size, limit)
+    path = turns.RESULTS / "padding.json"
+    results = json.loads(path.read_text("utf-8"))["results"]
+    for name in sys.argv[1:] or [*TASKS, "corpus2"]:
+        if name == "corpus2":
+            results[name] = measure_corpus(tokenizer)
+        else:
+            batch_size, limit = TASKS[name]
+            lengths = lengths_of(name, tokenizer, limit)
+            results[name] = measure(lengths, batch_size, limit)
         print(name, results[name], flush=True)
-    results["corpus2"] = measure_corpus(tokenizer)
-    print("corpus2", results["corpus2"])
     turns.save("padding", results, ["bertbook", "keras", "numpy"])
 
 
@@ -158,7 +170,7 @@ def measure_corpus(tokenizer):
         sample.write_text("\n\n".join(map("\n".join, tenth)) + "\n")
         corpus = prepare([sample], tokenizer, Path(folder) / "corpus")
         pieces = Pieces.of(tokenizer)
-        found = {}
+        found, trainings = {}, []
         for packed in (False, True):
             settings = ExampleSettings(max_length=ROW, packed=packed)
             stream = ExampleStream(corpus, pieces, settings)
@@ -170,7 +182,24 @@ def measure_corpus(tokenizer):
                 "rows": rows,
                 "real_tokens_a_row": round(tokens / rows, 1),
             }
+            trainings.append(pretraining(stream, len(tokenizer)))
+    alone, packed = trainings
+    found["time_of_a_row"] = turns.in_turns(alone, {"packed": packed})["packed"]
+    turns.report("a packed row of 512", found["time_of_a_row"])
     return found
+
+
+def pretraining(stream, vocab_size):
+    """Returns a function that trains `mini` on the first rows of a stream."""
+    batches = [
+        next(to_steps(with_block_mask(with_weights(batch))))
+        for batch, _ in itertools.islice(stream.batches(BATCH), BATCHES)
+    ]
+    config = BertConfig.named("mini", vocab_size=vocab_size)
+    recipe = PretrainingRecipe(steps=1_000)
+    model = make_model(config, config, recipe)
+    compile_for_pretraining(model, recipe)
+    return lambda: [model.train_on_batch(*batch) for batch in batches]
 
 
 def row_flops(config, length):

@@ -263,6 +263,9 @@ def test_real_tokens_in_a_packed_row():
     assert found == (f"{packed:.0f}", f"{single:.0f}", ratio)
     (most,) = re.findall(r"No packing could reach\nmore than ([\d.]+)\.", PAGE)
     assert most == f"{512 / single:.2f}"
+    time = told["time_of_a_row"]["median"]
+    assert f"a packed row takes {time:.2f} times as long" in PAGE
+    assert f"so that {packed / single / time:.2f} times as many" in PAGE
 
 
 def test_numbers_of_the_prose():
