@@ -502,8 +502,8 @@ def write_page():
     lines = [
         "# Results of fine-tuning",
         "",
-        "Made by `experiments/results.py` from the runs in "
-        "`experiments/results/finetuning`; do not edit.",
+        "<!-- Made by experiments/results.py from the runs in "
+        "experiments/results/finetuning; do not edit. -->",
         "",
         "`minilm` is a published BERT of 6 layers and width 384 "
         "(all-MiniLM-L6-v2). After pre-training its makers tuned it on a "

@@ -25,6 +25,7 @@ extensions = [
     "myst_nb",
     "sphinx_copybutton",
     "site_navigation",
+    "site_search",
     *SETTINGS["extensions"],
 ]
 exclude_patterns = ["downloads"]
@@ -72,4 +73,6 @@ html_theme_options = {
     "show_toc_level": 2,
     "home_page_in_toc": True,
 }
-copybutton_selector = ":not(.cell_output) > div.highlight > pre"
+copybutton_selector = "div.highlight:not(.cell_output *) > pre"
+copybutton_prompt_text = r">>> |\.\.\. "  # the examples of docstrings
+copybutton_prompt_is_regexp = True

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import badges
 import book
 import captions
 import site_navigation
@@ -130,6 +131,7 @@ def test_checks_are_folded_and_the_title_of_solutions_says_so():
         ("[a](20_attention.ipynb)", "notebooks/x.ipynb", None),
         ("[a](../docs/scaling.md)", "notebooks/x.ipynb", None),
         ("[a](CONTRIBUTING.md)", "README.md", None),
+        ("[a](../README.md#b)", "docs/x.md", "[a](../index.md#b)"),
         ("[a](https://arxiv.org/abs/1)", "docs/x.md", None),
         (
             "[a](92_glossary.ipynb#AdamW)",
@@ -163,12 +165,23 @@ def test_contents_name_every_page_once():
 def test_front_page_has_its_tables():
     text = (site_pages.SITE / "index.md").read_text("utf-8")
     marks = site_tables.MARK.findall(text)
-    assert sorted(marks) == ["chapters", "citation", "contents", "results"]
+    wanted = ["chapters", "citation", "contents", "install", "results"]
+    assert sorted(marks) == wanted
     filled = site_tables.filled(text)
     assert "written by the build" not in filled
     assert f"version = {{{book.version()}}}" in filled
     sst2 = next(line for line in filled.split("\n") if "SST-2" in line)
     assert len(re.findall(r"\d\d\.\d", sst2)) == 5
+
+
+def test_front_page_says_how_to_run_the_book_as_the_readme_does():
+    section = site_tables.install()
+    note = "" if book.has_address() else badges.NOTE
+    assert section.startswith(f"## Install\n\n{note}```sh\ngit clone ")
+    readme = (book.ROOT / "README.md").read_text("utf-8")
+    assert section.replace(note, "", 1) in readme
+    for word in ("make lab", "conda", "Windows", "Colab"):
+        assert word in section
 
 
 def test_neighbors_are_chapters():

@@ -47,6 +47,17 @@ def test_nothing_runs_out_of_a_page_on_a_phone(visits):
     assert told(visits, "overflow") == {}
 
 
+@pytest.mark.parametrize("page", ["index.html", "moving.html"])
+def test_tables_that_compare_fit_on_a_phone(phone, page):
+    tab = phone.new_page()
+    tab.goto(site.address(page))
+    boxes = tab.locator(".pst-scrollable-table-container")
+    wide = "all => all.filter((b) => b.scrollWidth > b.clientWidth).length"
+    assert boxes.count()
+    assert boxes.evaluate_all(wide) == 0
+    tab.close()
+
+
 def test_formulas_are_drawn(visits):
     assert told(visits, "math") == {}
     assert sum(visit.formulas for visit in visits) > 40

@@ -1,4 +1,4 @@
-"""What a reader does on the site, with mouse, keyboard and paper."""
+"""What a reader does on the site, with mouse and keyboard."""
 
 from itertools import pairwise
 
@@ -53,13 +53,6 @@ def test_search_finds_a_term_from_a_folder(desk, term):
     addresses = found.evaluate_all("all => all.map((a) => a.href)")
     pages = {address.split("?")[0].split("#")[0] for address in addresses}
     assert site.address(TERMS[term]) in pages
-
-
-def test_search_names_the_chapter_before_the_code(desk):
-    open_page(desk, "search.html?q=attention")
-    desk.get_by_text("Search finished").wait_for()
-    first = desk.locator("#search-results li a").first.evaluate("a => a.href")
-    assert first.split("?")[0] == site.address(CHAPTER)
 
 
 def test_search_finds_nothing_for_a_word_that_is_nowhere(desk):
@@ -210,17 +203,6 @@ def test_a_copy_button_copies_the_code(browser):
     assert pasted.strip() == code.strip()
 
 
-def test_the_scheme_is_chosen_and_kept(desk):
-    open_page(desk, CHAPTER)
-    for theme in ("dark", "light", "dark"):
-        desk.locator("button.theme-switch-button").click()
-        desk.locator(f"[data-mode={theme}]:is(a, button):visible").click()
-        now = desk.evaluate("document.documentElement.dataset.theme")
-        assert now == theme
-    desk.reload()
-    assert desk.evaluate("document.documentElement.dataset.theme") == "dark"
-
-
 @pytest.mark.parametrize("page", ["index.html", EXERCISES, CHAPTER])
 def test_tab_reaches_everything_and_shows_where_it_is(desk, page):
     open_page(desk, page)
@@ -249,23 +231,6 @@ def test_a_stop_without_a_ring_is_seen(desk, planted):
     page = planted(EXERCISES, "</head>", f"<style>{style}</style></head>")
     _, unseen = site.walk(open_page(desk, page))
     assert unseen
-
-
-def test_paper_is_white_and_shows_the_text_with_open_folds(desk):
-    desk.emulate_media(color_scheme="dark")
-    open_page(desk, CHAPTER)
-    theme = "document.documentElement.dataset.theme"
-    assert desk.evaluate(theme) == "dark"
-    desk.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert desk.evaluate(theme) == "light"
-    desk.emulate_media(media="print")
-    assert not desk.locator(".bd-sidebar-primary").is_visible()
-    assert not desk.locator(".buttons").is_visible()
-    folds = desk.locator("article details")
-    assert folds.count() == desk.locator("article details[open]").count() > 5
-    desk.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert desk.evaluate(theme) == "dark"
-    assert desk.locator("article details[open]").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -319,6 +319,8 @@ def _to_page(match, place):
     """Leaves a link between pages, and sends others to the repository."""
     start, target, rest = match[1], match[2], match[3] or ""
     path = normpath((Path(place).parent / target).as_posix())
+    if path == "README.md":  # the front page has its section
+        return f"{start}{target.replace('README', 'index')}{rest})"
     folders = "notebooks/", "docs/", DOWNLOADS
     is_page = path.startswith(folders) and path.endswith((".ipynb", ".md"))
     if is_page or path in site_tables.AT_THE_ROOT:

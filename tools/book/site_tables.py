@@ -1,7 +1,8 @@
-"""Contents and tables of the front page, from chapters and measured results."""
+"""Parts of the front page, from chapters, measured results and the README."""
 
 import re
 
+import badges
 import book
 import navigation
 import road
@@ -34,10 +35,10 @@ PROJECT = (
 )
 AT_THE_ROOT = "CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md"
 STARTS = {
-    "bag of words": "bag of words",
-    "scratch": "random weights",
     "mini": "`mini`",
     "mini-taught": "`mini-taught`",
+    "scratch": "random weights",
+    "bag of words": "bag of words",
     "minilm": "MiniLM",
 }
 DATA = {
@@ -51,11 +52,21 @@ def filled(text):
     """Returns a page with its tables in the place of their marks."""
     makers = {
         "contents": contents,
+        "install": install,
         "chapters": chapters,
         "results": results,
         "citation": citation,
     }
     return MARK.sub(lambda match: makers[match[1]](), text)
+
+
+def install():
+    """Returns the section of the README that says how to run the book."""
+    readme = (book.ROOT / "README.md").read_text("utf-8")
+    section = re.search(r"^## Install\n.*?(?=^## )", readme, re.M | re.S)[0]
+    note = "" if book.has_address() else badges.NOTE
+    heading, _, rest = section.partition("\n\n")
+    return f"{heading}\n\n{note}{rest}".rstrip()
 
 
 def contents():
@@ -118,12 +129,12 @@ def minutes_to_run(opening):
 def results():
     """Returns the main measured results, a row for each data set."""
     measured = measurements()
-    heads = ["data", "measure", *STARTS.values()]
-    rows = [heads, ["---", "---", *["--:"] * len(STARTS)]]
+    rows = [["data", *STARTS.values()], ["---", *["--:"] * len(STARTS)]]
     for data, (title, measure) in DATA.items():
         cells = [measured.get((data, start, measure), "") for start in STARTS]
-        rows.append([title, measure.replace("f1", "F1"), *cells])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        rows.append([f"{title} ({measure.replace('f1', 'F1')})", *cells])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f":::{{container}} results\n{table}\n:::"
 
 
 def measurements():

@@ -1,5 +1,6 @@
 // What the theme does not do: folds open for print and for a link into them,
-// paper is white, and the arrows of the contents say what they open.
+// paper is white, the arrows of the contents say what they open, and the menu
+// of schemes hears the keyboard.
 (() => {
   "use strict";
   const opened = [];
@@ -37,11 +38,18 @@
     }
   }
 
+  // The theme takes the focus away, and the menu then hears no key.
+  window.addEventListener("click", (event) => {
+    const button = event.target.closest(".theme-switch-button");
+    if (button) button.focus();
+  });
+
   window.addEventListener("hashchange", openTarget);
   window.addEventListener("DOMContentLoaded", nameArrows);
   window.addEventListener("DOMContentLoaded", openTarget);
 
   // A file may not fetch its neighbors: then results come without excerpts.
-  if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS)
+  if (location.protocol === "file:" &&
+      typeof DOCUMENTATION_OPTIONS !== "undefined")
     DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 })();

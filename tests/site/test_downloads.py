@@ -1,0 +1,90 @@
+"""The buttons below a title: a notebook to keep, and the pages beside it."""
+
+from urllib.parse import urlsplit
+
+import pytest
+
+import book
+from tests.site import browser as site
+from tests.site import links
+
+PAGE = "notebooks/20_attention.html"
+FOLDERS = "notebooks", "notebooks/exercises", "notebooks/solutions"
+PAGES = [
+    path.relative_to(book.ROOT).with_suffix(".html").as_posix()
+    for folder in FOLDERS
+    for path in sorted((book.ROOT / folder).glob("*.ipynb"))
+]
+
+
+def download_faults(page):
+    """Returns what is wrong with the notebook that a page offers.
+
+    Args:
+        page: The path below the site's folder.
+    """
+    path = site.HTML / page
+    offers = {
+        link
+        for link in links.read(path).links
+        if link.endswith(".ipynb") and not urlsplit(link).netloc
+    }
+    if len(offers) != 1:
+        return f"{len(offers)} notebooks to download"
+    file = path.parent / offers.pop()
+    committed = (book.ROOT / page).with_suffix(".ipynb")
+    if not file.is_file():
+        return f"no such file: {file.name}"
+    same = file.name == committed.name
+    same = same and file.read_bytes() == committed.read_bytes()
+    return "" if same else f"not the notebook of the page: {file.name}"
+
+
+def pages_beside(page):
+    """Returns the pages of the site that a page links to."""
+    folder, root = (site.HTML / page).parent, site.HTML.resolve()
+    found = links.read(site.HTML / page).links
+    paths = [(folder / one).resolve() for one in found if one.endswith("html")]
+    return {
+        path.relative_to(root).as_posix()
+        for path in paths
+        if path.is_relative_to(root)
+    }
+
+
+def test_every_page_of_a_notebook_offers_it():
+    found = {page: download_faults(page) for page in PAGES}
+    assert len(found) == 85
+    assert {page: fault for page, fault in found.items() if fault} == {}
+
+
+def test_colab_opens_the_notebook_of_the_page():
+    for page in PAGES:
+        path = page.replace(".html", ".ipynb")
+        found = links.read(site.HTML / page).links
+        colab = [link for link in found if "colab." in link]
+        end = f"/blob/{book.ref()}/{path}"
+        assert any(link.endswith(end) for link in colab), page
+
+
+def test_chapter_exercises_and_solutions_lead_to_each_other():
+    for page in PAGES:
+        name = page.split("/")[-1]
+        family = {f"{folder}/{name}" for folder in FOLDERS} & set(PAGES)
+        assert family - {page} <= pages_beside(page), page
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('href="../_downloads/', 'href="nowhere/', "no such file"),
+        ('href="../_downloads/', 'data-lost="', "0 notebooks"),
+    ],
+)
+def test_a_planted_dead_download_is_seen(planted, old, new, told):
+    assert download_faults(planted(PAGE, old, new)).startswith(told)
+
+
+def test_the_notebook_of_another_page_is_seen(planted):
+    page = planted(PAGE, "</title>", "</title>")  # a copy has another name
+    assert download_faults(page).startswith("not the notebook of the page")
