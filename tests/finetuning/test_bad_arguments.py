@@ -51,6 +51,7 @@ OPTIONS = {
     "stride": ["None", "five", "huge"],
     "strategy": [],
     "metric": ["None", "a string"],
+    "packed": ["True"],
     "verbose": ["True"],
 }
 EVALUATE = {
