@@ -11,6 +11,8 @@ import pytest
 
 import book
 
+collect_ignore = ["helpers/strategies.py"]  # a program that needs TensorFlow
+
 
 @pytest.fixture(autouse=True)
 def seeds():

@@ -42,11 +42,13 @@ LEFT_OUT = {
     "add_variable",
     "compiled_loss",
     "compiled_metrics",
+    "compute_loss_and_updates",  # of JAX, as is jax_state_sync
     "compute_mask",
     "distribute_reduction_method",
     "get_quantization_layer_structure",
     "input",
     "input_dtype",
+    "jax_state_sync",
     "load_own_variables",
     "output",
     "quantized_build",

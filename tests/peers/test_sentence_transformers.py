@@ -44,9 +44,10 @@ def check_close(ours, theirs, name):
 def plain(tmp_path_factory):
     """Drawn weights with the vocabulary of `mini`, without modules.json."""
     folder = tmp_path_factory.mktemp("plain")
-    config = CONFIG.replace(vocab_size=8_192)
+    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    config = CONFIG.replace(vocab_size=len(tokenizer))
     encoder = load_drawn(folder / "drawn", config)
-    encoder.tokenizer = bb.Tokenizer.from_pretrained("mini")
+    encoder.tokenizer = tokenizer
     encoder.save_pretrained(folder / "model")
     return folder / "model"
 

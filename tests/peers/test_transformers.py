@@ -71,7 +71,7 @@ def test_what_we_save_opens_there(name, tmp_path):
 
 def test_a_tokenizer_that_we_save_opens_there(tmp_path):
     tokenizer = bb.Tokenizer.from_pretrained("mini")
-    bb.BertConfig.named("tiny", vocab_size=8_192).to_json(
+    bb.BertConfig.named("tiny", vocab_size=len(tokenizer)).to_json(
         tmp_path / "config.json"
     )
     tokenizer.save_pretrained(tmp_path)

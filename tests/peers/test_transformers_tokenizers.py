@@ -16,8 +16,8 @@ transformers = pytest.importorskip("transformers", reason="needs transformers")
 # Pieces of every case, for cased and uncased alike.
 pytestmark = pytest.mark.filterwarnings("ignore:No text reaches")
 TEXTS = [
-    "Hello covid COVID Cóvidx, the [CITY] of [E1][E2]!",
-    "中国漢字 and text在其中 中 covid在",
+    "Hello zovid ZOVID Zóvidx, the [CITY] of [E1][E2]!",
+    "中国漢字 and text在其中 中 zovid在",
     "ประเทศไทย ภาษาไทย [CITY]ไทย",
     "العَرَبِيَّة الكتاب لا إله ﷲ",
     "हिन्दी क्षत्रिय ज़िंदगी क्\u200dष",
@@ -32,7 +32,7 @@ TEXTS = [
 ]
 ADDED = [
     AddedToken("[CITY]"),
-    AddedToken("covid", special=False, normalized=True),
+    AddedToken("zovid", special=False, normalized=True),
     AddedToken("[E1]", lstrip=True, rstrip=True),
     AddedToken("New York", special=False, normalized=True, single_word=True),
 ]
