@@ -153,9 +153,8 @@ def time_steps(lengths, batch_size):
     def training(batches):
         return lambda: [model.train_on_batch(*batch) for batch in batches]
 
-    found = turns.in_turns(training(packed), {"dealt": training(dealt)}, PAIRS)[
-        "dealt"
-    ]
+    peers = {"dealt": training(dealt)}
+    found = turns.in_turns(training(packed), peers, PAIRS)["dealt"]
     turns.report("dealt by length", found)
     return found
 

@@ -268,6 +268,16 @@ def test_real_tokens_in_a_packed_row():
     assert f"so that {packed / single / time:.2f} times as many" in PAGE
 
 
+def test_what_several_processes_cost_together():
+    used = {
+        count: told["cpu_milliseconds_a_step"]
+        for count, told in results("processes_jax").items()
+    }
+    two, four = (f"{used[count] / used['1']:.1f}" for count in "24")
+    assert f"they take {two} times the CPU of one" in " ".join(PAGE.split())
+    assert f"and four take {four} times" in PAGE
+
+
 def test_numbers_of_the_prose():
     base = BertConfig.named("base")
     flops = chips.training_flops(base, 128, 20)

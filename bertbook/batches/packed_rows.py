@@ -78,7 +78,7 @@ def packed_step(
         The inputs that `packing.pack` makes, with room for E examples a row;
         labels and weights of texts, `(R, E, ...)`, or of tokens, `(R, T)`.
     """
-    longest = int(rows.lengths()[numbers].max())
+    longest = max(len(rows.input_ids[i]) for i in numbers)
     x, y, weights = rows.step(numbers, longest, len(numbers))
     lengths = x["attention_mask"].sum(axis=1)  # (B,)
     most = length // LEAST_PLACES
@@ -89,7 +89,7 @@ def packed_step(
         for name, array in packed.items()
     }
     inputs["attention_mask"] = block_mask(inputs.pop("example_numbers"))
-    if rows.are_places:
+    if rows.are_positions:
         starts = np.array([place.start for place in places], "int32")
         y = keras.tree.map_structure(lambda array: array + starts, y)
 

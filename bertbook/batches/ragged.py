@@ -38,7 +38,7 @@ class Rows:
         pad_token_id: What `input_ids` are padded with.
         row_weights: How much each row counts in the loss, `(R,)`, 1 on
             average; None where all count alike.
-        are_places: Whether the targets are numbers of tokens in their row.
+        are_positions: Whether the targets are positions of tokens.
     """
 
     input_ids: list[Any]
@@ -48,7 +48,7 @@ class Rows:
     weights: Sequence | None = None
     pad_token_id: int = 0
     row_weights: np.ndarray | None = None
-    are_places: bool = False
+    are_positions: bool = False
 
     def __len__(self) -> int:
         return len(self.input_ids) // (self.choices or 1)

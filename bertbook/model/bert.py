@@ -13,6 +13,7 @@ from bertbook.batches.batching import without_lists
 from bertbook.batches.ragged import compute
 from bertbook.checks import check_count, check_max_length, check_switch
 from bertbook.datasets.columns import as_list, check_as_many
+from bertbook.model.attention import MASKED_SCORE
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
@@ -21,8 +22,6 @@ from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import REGRESSION, choose_labels, choose_problem
 from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
-
-HIDDEN_SCORE = -1e4  # of a token that cannot be an answer; float16 holds it
 
 
 class MaskedLMHead(keras.layers.Layer):
@@ -592,7 +591,7 @@ class BertForQuestionAnswering(BertWithHead):
             return both
         is_own = own_tokens(batch)  # (B, E, S)
         return {
-            name: ops.where(is_own, scores[:, None], HIDDEN_SCORE)
+            name: ops.where(is_own, scores[:, None], MASKED_SCORE)
             for name, scores in both.items()
         }
 

@@ -83,7 +83,7 @@ class Questions:
             "start_logits": spans[:, 0],
             "end_logits": spans[:, 1],
         }
-        self.rows.are_places = True
+        self.rows.are_positions = True
 
     def owners(self):
         """Returns for each window the row of its question, `(R,)`."""
