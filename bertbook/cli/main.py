@@ -30,7 +30,7 @@ from bertbook.pretraining import examples, masking
 FAILED = 1  # what a user cannot mend by another command, such as full memory
 REFUSED = 2  # an error of the user, as argparse has it
 INTERRUPTED = 128 + signal.SIGINT  # as a shell says it
-READER_GONE = 128 + signal.SIGPIPE
+READER_GONE = 128 + getattr(signal, "SIGPIPE", 13)  # Windows has none
 OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhausted")
 RESUMED = ("finetune", "pretrain", "train-translation")
 

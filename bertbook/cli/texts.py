@@ -89,7 +89,7 @@ def _read_blocks(descriptor: int) -> Iterator[bytes | None]:
     rest: list[bytes] = []
     size = 0
     while True:
-        if not select.select([descriptor], [], [], 0)[0]:
+        if _must_wait(descriptor):
             yield None
         block = os.read(descriptor, BLOCK)
         first, *more = block.split(b"\n")
@@ -104,6 +104,14 @@ def _read_blocks(descriptor: int) -> Iterator[bytes | None]:
             break
     if any(rest):
         yield b"".join(rest)
+
+
+def _must_wait(descriptor: int) -> bool:
+    """Returns whether a read may wait, also where nothing can tell."""
+    try:
+        return not select.select([descriptor], [], [], 0)[0]
+    except OSError:  # Windows asks sockets alone
+        return True
 
 
 def _decode(lines: Iterable[bytes | None], name: str) -> Iterator[str | None]:

@@ -52,6 +52,22 @@ def fail_with(monkeypatch, error):
     monkeypatch.setattr(info, "print_info", raise_error)
 
 
+def test_commands_are_imported_where_signals_are_missing():
+    """Windows has none of those that end a reader of a pipe."""
+    program = (
+        "import signal, sys; del signal.SIGPIPE; sys.modules['fcntl'] = None\n"
+        "from bertbook.cli import main; print(main.READER_GONE)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=120,
+    )
+    assert done.stdout == "141\n", done.stderr
+
+
 def test_info_names_backend_device_and_what_ships(capsys):
     assert main(["info"]) == 0
     printed = capsys.readouterr().out

@@ -29,7 +29,7 @@ def options_of(*words):
 
 @pytest.fixture
 def pipe(monkeypatch):
-    """Puts a pipe in the place of standard input; yields its other end."""
+    """Puts a pipe in place of standard input; yields its other end."""
     read, write = os.pipe()
     with open(read) as reader, open(write, "wb", buffering=0) as writer:
         monkeypatch.setattr("sys.stdin", reader)
@@ -76,6 +76,21 @@ def test_a_pipe_that_pauses_gives_what_is_there(pipe):
     assert next(lines) == "Three."
     pipe.close()
     assert list(lines) == []
+
+
+def test_where_nothing_tells_whether_a_read_waits_lines_come(pipe, monkeypatch):
+    """On Windows `select` refuses what is no socket."""
+
+    def refuse(*_):
+        raise OSError("an operation was attempted on something not a socket")
+
+    monkeypatch.setattr("select.select", refuse)
+    pipe.write(b"One.\nTwo.\nTh")
+    lines = read_lines("-")
+    assert [next(lines) for _ in range(4)] == [None, "One.", "Two.", None]
+    pipe.write(b"ree.\n")
+    pipe.close()
+    assert list(lines) == ["Three.", None]
 
 
 def test_words_and_a_file_are_refused():
