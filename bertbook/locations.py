@@ -151,6 +151,6 @@ def _download(repository: str) -> Path:
     except ImportError as error:
         raise ImportError(
             'A name that starts with "hf://" needs huggingface_hub: '
-            "`pip install bertbook[hub]`."
+            "`pip install huggingface_hub`."
         ) from error
     return Path(snapshot_download(repository, allow_patterns=list(HUB_FILES)))

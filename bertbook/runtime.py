@@ -31,7 +31,10 @@ FLOAT16_ALONE = (
     "this GPU multiplies fast in float16, not in bfloat16; mixed_float16 is "
     "for you to choose"
 )
-NO_FAST_PRODUCTS = "this processor multiplies no faster in bfloat16: no AMX"
+NO_FAST_PRODUCTS = (
+    "this processor multiplies no faster in bfloat16: neither AMX nor, on "
+    "AMD's, AVX512-BF16"
+)
 FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
 FIRST_FLOAT16_GPU = (7, 0)  # of the V100; the T4 has 7.5
 TPU = (99,)  # stands for a compute capability, which TPUs have not
@@ -106,7 +109,7 @@ def choose_backend() -> str:
     if not installed:
         raise ImportError(
             "bertbook needs a backend. Install one of them: "
-            "`pip install bertbook[tensorflow]` or `pip install bertbook[jax]`."
+            "`pip install tensorflow` or `pip install jax`."
         )
     if "jax" in installed and _is_installed("libtpu"):
         return "jax"

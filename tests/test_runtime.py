@@ -207,8 +207,8 @@ def test_no_backend_at_all(fresh):
     install(fresh)
     with pytest.raises(ImportError) as caught:
         choose_backend()
-    assert "`pip install bertbook[tensorflow]`" in str(caught.value)
-    assert "`pip install bertbook[jax]`" in str(caught.value)
+    assert "`pip install tensorflow`" in str(caught.value)
+    assert "`pip install jax`" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["torch", "TensorFlow", "numpy"])

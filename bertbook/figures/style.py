@@ -71,7 +71,7 @@ def book_style():
         from matplotlib import style
     except ImportError as error:
         raise ImportError(
-            "Pictures need matplotlib: `pip install bertbook[book]`."
+            "Pictures need matplotlib: `pip install matplotlib`."
         ) from error
     with style.context(["default", STYLE]):
         yield

@@ -22,7 +22,7 @@ def file_systems() -> Any:
     except ModuleNotFoundError as error:
         raise ImportError(
             "A pipeline needs Apache Beam, best in an environment of its own: "
-            "`pip install bertbook[beam]`."
+            "`pip install apache-beam`."
         ) from error
     return FileSystems
 

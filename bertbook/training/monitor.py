@@ -242,8 +242,7 @@ def tensorboard_writer(folder):
         import tensorflow as tf
     except ImportError as error:
         raise ImportError(
-            "Logs for TensorBoard need TensorFlow: "
-            "`pip install bertbook[tensorflow]`."
+            "Logs for TensorBoard need TensorFlow: `pip install tensorflow`."
         ) from error
     writer = tf.summary.create_file_writer(str(folder))
 

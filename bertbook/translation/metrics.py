@@ -117,6 +117,6 @@ def _sacrebleu() -> Any:
         from sacrebleu import metrics
     except ImportError as error:
         raise ImportError(
-            "BLEU and chrF need sacrebleu: `pip install bertbook[metrics]`."
+            "BLEU and chrF need sacrebleu: `pip install sacrebleu`."
         ) from error
     return metrics

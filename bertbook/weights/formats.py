@@ -242,7 +242,7 @@ def _read_google(folder: Path) -> Checkpoint:
     except ImportError as error:
         raise ImportError(
             "A folder in Google's layout needs TensorFlow to be read: "
-            "`pip install bertbook[tensorflow]`."
+            "`pip install tensorflow`."
         ) from error
     config = BertConfig.from_json(folder / "bert_config.json")
     prefix, skipped = find_google(folder)
