@@ -171,10 +171,10 @@ def draw_batches(
     """
     random = np.random.default_rng(seed)
     order = random.permutation(len(lengths))
-    groups = max(1, min(GROUPS, len(order) // (LEAST_GROUPS * batch_size)))
+    per_group = max(1, min(GROUPS, len(order) // (LEAST_GROUPS * batch_size)))
     batches = []
-    for start in range(0, len(order), groups * batch_size):
-        part = order[start : start + groups * batch_size]
+    for start in range(0, len(order), per_group * batch_size):
+        part = order[start : start + per_group * batch_size]
         part = part[np.argsort(lengths[part], kind="stable")]
         for first in range(0, len(part), batch_size):
             rows = part[first : first + batch_size]
