@@ -105,11 +105,11 @@ lab: $(BOOK_STAMP) ## install and open the book in JupyterLab
 	$(BOOK_ENV)/bin/python -m jupyterlab --LabApp.default_url=$(START) \
 	$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
 
-test: test-units test-notebooks ## install, run all tests, compare the notebooks
+test: test-units test-notebooks ## all but the slow tests; compare the notebooks
 
 test-jax: test-jax-units test-jax-notebooks ## all with JAX alone; outputs not compared
 
-test-all: check test test-jax test-peers test-beam test-site test-slow ## all of these, over an hour
+test-all: check test test-jax test-peers test-beam test-site test-slow ## all tests, about two hours
 
 test-units: $(DEV_STAMP)
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest $(UNIT_TESTS)

@@ -3,9 +3,9 @@
     KERAS_BACKEND=jax JAX_PLATFORMS=cpu python -m benchmarks.memory
 
 The step is the one of `bertbook pretrain`, compiled for this device and not
-run: XLA says how many bytes it will take. `python -m benchmarks.memory run SIZE
-LENGTH ROWS DTYPE` runs one step and prints the most memory that the process
-has had, to compare.
+run: XLA says how many bytes it will take. `python -m benchmarks.memory ask SIZE
+LENGTH ROWS DTYPE` asks for one case and keeps nothing; with `run` for `ask` two
+steps are run, and the most memory is printed that the process has had.
 """
 
 import json
@@ -110,6 +110,11 @@ def measure(size, length, rows, dtype):
     }
 
 
+def ask(size, length, rows, dtype):
+    """Prints the bytes of one case, and keeps nothing."""
+    print(json.dumps(measure(size, length, rows, dtype)))
+
+
 def prepare(size, length, rows, dtype):
     """Returns a compiled model and a batch for its step."""
     config = BertConfig.named(
@@ -154,5 +159,6 @@ if __name__ == "__main__":
     if len(sys.argv) == 1:
         main()
     else:
-        size, length, rows, dtype = sys.argv[2:]
-        run(size, int(length), int(rows), dtype)
+        job, size, length, rows, dtype = sys.argv[1:]
+        case = size, int(length), int(rows), dtype
+        {"ask": ask, "run": run}[job](*case)

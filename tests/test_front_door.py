@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from packaging.version import Version
 
 import book
+import road
 
 GITHUB = book.ROOT / ".github"
 FORMS = sorted((GITHUB / "ISSUE_TEMPLATE").glob("[0-9]*.yml"))
@@ -24,6 +25,9 @@ GUIDES = [
     for name in ("README.md", "CONTRIBUTING.md", "docs/releasing.md")
 ]
 _MAKE = re.compile(r"\bmake ((?:[a-z][a-z-]*\b(?![=/.]) ?)+)")
+_CHAPTER = re.compile(
+    r"\[\d\d .*?\]\(notebooks/(\w+)\.ipynb\) \| (.*) \|$", re.MULTILINE
+)
 _RELEASE = re.compile(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", re.MULTILINE)
 
 
@@ -66,6 +70,17 @@ def test_a_form_asks_each_thing_once(path):
     labels = [part["attributes"]["label"] for part in asked]
     assert len(set(ids)) == len(ids) == len(set(labels))
     assert any(part.get("validations", {}).get("required") for part in asked)
+
+
+def test_the_readme_lists_every_chapter_with_its_question():
+    text = (book.ROOT / "README.md").read_text("utf-8")
+    wanted = [
+        (path.stem, road.question(book.read_twin(path).cells[0].source))
+        for path in book.twins()
+        if book.is_name(path.stem)
+    ]
+    assert len(wanted) > 20
+    assert _CHAPTER.findall(text) == wanted
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

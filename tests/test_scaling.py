@@ -294,12 +294,15 @@ def test_numbers_of_the_prose():
             SCHEDULE * (0.9 / 4_240.9 + 0.1 / 679.5) / 3_600,
         ),
         (
-            r"248 rows a\nsecond: ([\d.]+) hours",
+            r"248 rows a second: ([\d.]+) hours",
             SCHEDULE * (0.9 / 1_224.7 + 0.1 / 247.6) / 3_600,
         ),
     ):
         (found,) = re.findall(text, PAGE)
         assert float(found) == pytest.approx(value, rel=0.02), text
+    (share,) = re.findall(r"the sum takes a (\w+) of the time", PAGE)
+    times = 32 * flops / (0.4 * 197e12) / (8 * count / 200e9)
+    assert {"fifth": 5, "sixth": 6, "seventh": 7}[share] == round(times)
     chips_rate = 256 * 0.4 * 197e12 / flops
     cores = chips_rate / results("rows")["128"]["rows_a_second"]
     (told,) = re.findall(r"that is\n(\d+) cores on each host", PAGE)
