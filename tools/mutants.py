@@ -40,7 +40,7 @@ MISTAKES = (ImportError, NameError, SyntaxError)
 
 
 class Fault(NamedTuple):
-    """One fault: `new` in the place of `old`, and the tests that see it."""
+    """One fault: `new` in place of `old`, and the tests that see it."""
 
     name: str
     file: str

@@ -20,7 +20,7 @@ from bertbook.runtime import keras, ops
 from bertbook.tasks import spans, tags, windows
 from bertbook.training.losses import CrossEntropy
 
-# What the wrong functions call, or stand in the place of.
+# What the wrong functions call, or stand in place of.
 correct_matrix = bert.float_matrix
 correct_pairs = examples.draw_pairs
 correct_gelu = ops.gelu
@@ -83,7 +83,7 @@ def show(number: int | str) -> None:
     """Prints the lines of a bug, and which test of the package finds it."""
     owner, name, wrong, test = EXHIBITS[number]
     _, _, lines = inspect.getsource(wrong).partition("def ")
-    print(f"# in the place of {owner.__name__.split('.')[-1]}.{name}")
+    print(f"# in place of {owner.__name__.split('.')[-1]}.{name}")
     print(f"def {name}({lines.partition('(')[2].rstrip()}")
     print(f"# found by {test}\n")
 

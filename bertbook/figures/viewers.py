@@ -1,7 +1,7 @@
 """`AttentionViewer` and `SimilarityViewer`: touch a token, see its numbers.
 
 A view is one piece of HTML with its style and its script inside, from the files
-in `templates/`. It fetches nothing. The script puts the view in the place of a
+in `templates/`. It fetches nothing. The script puts the view in place of a
 picture of the same numbers, which stays where scripts are dropped.
 """
 

@@ -217,7 +217,7 @@ def label_words(
 def name_tags(
     column: Sequence[Sequence[Any]], id2label: Mapping[int, str]
 ) -> list[list[Any]]:
-    """Puts the names of a model in the place of integers.
+    """Puts the names of a model in place of integers.
 
     Args:
         column: Tags of each sentence: names, or the numbers of the model.

@@ -487,7 +487,7 @@ class Tokenizer:
             batches = lines.batch(32).map(tokenizer.as_map(max_length=64))
             model.fit(batches, shuffle=False)
 
-        A pair is a tuple in the place of the text, `((text, pair), label)`. A
+        A pair is a tuple in place of the text, `((text, pair), label)`. A
         dict of columns will do too: `text` and perhaps `text_pair`, `label`
         and `weight`; other columns are left out.
 

@@ -42,7 +42,7 @@ def test_an_exhibit_is_shown_under_the_name_that_it_takes(number, capsys):
     museum.show(number)
     first, second, *_, last, end = capsys.readouterr().out.split("\n")[:-1]
     name, test = museum.EXHIBITS[number][1::2]
-    assert first.startswith("# in the place of ")
+    assert first.startswith("# in place of ")
     assert first.endswith(f".{name}")
     assert second.startswith(f"def {name}(")
     assert last == f"# found by {test}"

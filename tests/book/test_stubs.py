@@ -35,7 +35,7 @@ def cells(*sources):
 
 
 def failure(*sources):
-    """Returns what happens with a stub in the place of the only quote."""
+    """Returns what happens with a stub in place of the only quote."""
     made = cells(*sources)
     (number,) = (i for i, cell in enumerate(made) if book.is_quote(cell))
     namespace = stubs.namespace_before(made, number)

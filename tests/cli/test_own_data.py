@@ -24,7 +24,7 @@ from bertbook.tasks.labels import sorted_names
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Puts a stand-in in the place of `load_dataset`; lists its calls."""
+    """Puts a stand-in in place of `load_dataset`; lists its calls."""
     calls = []
 
     def load_dataset(name, split="every", data_dir=None, **options):

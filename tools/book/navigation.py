@@ -91,7 +91,7 @@ def _is_line(text):
 
 
 def _with_line(text, line):
-    """Puts the line below the title, or in the place of the former one."""
+    """Puts the line below the title, or in place of the former one."""
     lines = text.split("\n")
     places = [i for i, found in enumerate(lines) if _is_line(found)]
     if places:

@@ -156,7 +156,7 @@ def toctree(entries):
 
 
 def with_buttons(notebook, name, place):
-    """Puts buttons in the place of the links below the title, in place."""
+    """Puts buttons in place of the links below the title, in place."""
     opening = notebook.cells[0]
     text = _BADGE.sub("", _LINE.sub("", opening.source))
     title, _, rest = text.partition("\n")

@@ -49,7 +49,7 @@ DATA = {
 
 
 def filled(text):
-    """Returns a page with its tables in the place of their marks."""
+    """Returns a page with its tables in place of their marks."""
     makers = {
         "contents": contents,
         "install": install,

@@ -82,7 +82,7 @@ def skipped(cell):
 
 
 def first_failure(cells, number, namespace):
-    """Runs cells with a stub in the place of a quote.
+    """Runs cells with a stub in place of a quote.
 
     Args:
         cells: The code cells of a chapter.

@@ -89,5 +89,5 @@ def deny(question):
 
 
 def replace(text, match, other):
-    """Returns a text with another text in the place of a match."""
+    """Returns a text with another text in place of a match."""
     return text[: match.start()] + other + text[match.end() :]
