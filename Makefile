@@ -34,7 +34,8 @@ BEAM_STAMP := $(BEAM_ENV)/.installed-beam
 DOCS_STAMP := $(DOCS_ENV)/.installed-docs
 
 LISTS := pyproject.toml constraints.txt
-INSTALL := bin/python -m pip install -q --disable-pip-version-check \
+# What is imported is compiled then: that takes less time than all of it.
+INSTALL := bin/python -m pip install -q --disable-pip-version-check --no-compile \
 	-c constraints.txt
 SAY = @echo "Installing into $(@D), once; it takes a few minutes."
 DEV := -e '.[book,hub,metrics,dev]'
