@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from tools.train_translation import RECIPE, REPORTING
 
 import bertbook as bb
 from bertbook import locations
@@ -29,6 +28,7 @@ from bertbook.translation.metrics import score_translations
 from bertbook.translation.train import compile_for_translation
 from bertbook.translation.translate import encode_columns
 from experiments.results import describe_machine
+from tools.models.train_translation import RECIPE, REPORTING
 
 MINUTES = 20
 ROWS = 50  # of dev at a time

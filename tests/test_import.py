@@ -1,10 +1,19 @@
 """`import bertbook` does no work and loads no backend."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
+OURS = ("benchmarks", "bertbook", "experiments", "tests", "tools")
+SCRIPTS = [
+    path
+    for folder in ("benchmarks", "experiments", "tools/models")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
 HEAVY = ("keras", "tensorflow", "jax", "torch", "keras_hub", "matplotlib")
 SCRIPT = f"""
 import sys
@@ -22,6 +31,35 @@ def test_import_loads_no_backend():
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.splitlines() == ["[]", "[]"]
     assert finished.stderr == ""
+
+
+def missing_modules(source):
+    """Returns the modules of the repository that a script cannot import."""
+    names = [
+        node.module
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module
+    ]
+    paths = {
+        name: ROOT.joinpath(*name.split("."))
+        for name in names
+        if name.partition(".")[0] in OURS
+    }
+    return [
+        name
+        for name, path in paths.items()
+        if not path.is_dir() and not path.with_suffix(".py").is_file()
+    ]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_imports_modules_that_are_there(path):
+    assert missing_modules(path.read_text("utf-8")) == []
+
+
+def test_a_module_that_has_moved_is_seen():
+    source = "from tools.train_translation import RECIPE"
+    assert missing_modules(source) == ["tools.train_translation"]
 
 
 BACKENDS = """
