@@ -83,7 +83,7 @@ class Progress:
         if tenth > self.shown:
             self.shown = tenth
             megabytes = f"{self.size / 1e6:,.1f} MB"
-            text = f"\r{self.title}: {tenth}0 % of {megabytes}"
+            text = f"\r{self.title}: {tenth}0% of {megabytes}"
             print(text, end="", file=sys.stderr, flush=True)
 
     def _check_size(self) -> None:

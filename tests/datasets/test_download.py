@@ -124,8 +124,8 @@ def test_a_file_is_fetched_once(answer, server, tmp_path, capsys):
     assert printed.out == ""
     first, *_, last = printed.err.strip().split("\r")
     host = f"127.0.0.1:{server.server_port}"
-    assert first == f"Downloading a.zip from {host}: 20 % of 1.0 MB"
-    assert last == f"Downloading a.zip from {host}: 100 % of 1.0 MB"
+    assert first == f"Downloading a.zip from {host}: 20% of 1.0 MB"
+    assert last == f"Downloading a.zip from {host}: 100% of 1.0 MB"
     assert printed.err.endswith("%" + " of 1.0 MB\n")
     assert fetch(download(server), tmp_path) == path
     assert server.asked == ["/a.zip"]
@@ -159,7 +159,7 @@ def test_a_broken_transfer_is_tried_again(answers, server, tmp_path, capsys):
     assert fetch(download(server), tmp_path).read_bytes() == CONTENT
     assert names(tmp_path) == ["a.zip"]
     assert len(server.asked) == len(answers)
-    assert "100 % of 1.0 MB\n" in capsys.readouterr().err
+    assert "100% of 1.0 MB\n" in capsys.readouterr().err
 
 
 def test_fetch_waits_between_tries(server, tmp_path, monkeypatch):
@@ -302,4 +302,4 @@ def test_progress_of_unknown_size_divides_by_nothing(capsys):
     progress.update(7)
     progress.close()
     progress.close()
-    assert capsys.readouterr().err == "\ra: 00 % of 0.0 MB\n"
+    assert capsys.readouterr().err == "\ra: 00% of 0.0 MB\n"

@@ -110,7 +110,7 @@ def shorten(value):
 def measure(model_folder, folder, record):
     """Returns the scores on each genre of the model and of two ways to count.
 
-    Length 128 and 15 % hidden, as in the paper.
+    Length 128 and 15% hidden, as in the paper.
     """
     model = bb.BertForPreTraining.from_pretrained(model_folder)
     tokenizer = model.tokenizer
@@ -244,7 +244,7 @@ def write_card(folder, facts):
         "to repeat the first 128. `tools/models/train_on_gpu.py` is the whole "
         "recipe, `log.csv` the curve.",
         "## Figures",
-        "Held-out documents in rows of 128 tokens, 15 % of them hidden. Bits "
+        "Held-out documents in rows of 128 tokens, 15% of them hidden. Bits "
         "count the hidden tokens, a character; a piece that begins a word "
         "counts a space. `today` is what `mini` of version 0.1.0 held out, "
         "and `before` is that model.",

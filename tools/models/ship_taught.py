@@ -80,7 +80,7 @@ def write_card(folder, facts):
         "texts, the same for the pooled vector of [CLS] and the teacher's "
         "mean of a text. The teacher's mean vector is taken off first. "
         f"Weights: {shares}. {part['batch_size']} texts a step, a rate of "
-        f"{part['begin']:g} down to {part['end']:g} in a line. "
+        f"{part['begin']:g} linearly down to {part['end']:g}. "
         f"{facts['seconds'] / 60:.0f} minutes of one H200. "
         "`tools/models/teach_on_gpu.py` is the recipe of the lesson, `log.csv` "
         "the curve.",

@@ -198,7 +198,7 @@ def draw_start(
 def by_genre(folder: Path, tokenizer: bb.Tokenizer):
     """Returns a function that scores a model on each genre's held-out text.
 
-    Length 128 and 15 % hidden, as in the paper, whatever is trained with: bits
+    Length 128 and 15% hidden, as in the paper, whatever is trained with: bits
     a character of each genre, and for all of them together their mean, the
     share of hidden tokens that are guessed, and next sentences.
     """

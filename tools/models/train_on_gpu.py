@@ -584,7 +584,7 @@ def held_out_sums(outputs, batch):
 def make_held_out(folder, pieces):
     """Returns for each genre a batch of one shape, and its examples.
 
-    Length 128 and 15 % hidden, as in the paper.
+    Length 128 and 15% hidden, as in the paper.
     """
     from bertbook.pretraining import evaluation
 

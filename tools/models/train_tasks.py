@@ -414,7 +414,7 @@ def write_card(name, facts):
         "## Recipe",
         f"{epochs} of {plan.batch_size} rows a step, up to {plan.max_length} "
         f"tokens, AdamW with a peak of {rates} after a warm-up over a tenth of "
-        "the steps, then in a line down to 0; no dropout; "
+        "the steps, then linearly down to 0; no dropout; "
         "mixed_bfloat16, on two processor cores. The weights of the last step. "
         "`tools/models/train_tasks.py` is the whole recipe, `log.csv` the "
         "loss.",
