@@ -260,8 +260,6 @@ Loshchilov and Hutter | 2019 | arXiv:1711.05101
 Matthews | 1975 | Biochimica et Biophysica Acta 405
     Comparison of the predicted and observed secondary structure of T4 phage
     lysozyme
-Meng, Bau, Andonian and Belinkov | 2022 | arXiv:2202.05262
-    Locating and Editing Factual Associations in GPT
 Merity, Keskar and Socher | 2018 | arXiv:1708.02182
     Regularizing and Optimizing LSTM Language Models
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650
@@ -335,6 +333,9 @@ Turc, Chang, Lee and Toutanova | 2019 | arXiv:1908.08962
     Models
 van den Oord, Li and Vinyals | 2018 | arXiv:1807.03748
     Representation Learning with Contrastive Predictive Coding
+Vig et al. | 2020 | arXiv:2004.12265
+    Investigating Gender Bias in Language Models Using Causal Mediation
+    Analysis
 Voita, Talbot, Moiseev, Sennrich and Titov | 2019 | arXiv:1905.09418
     Analyzing Multi-Head Self-Attention: Specialized Heads Do the Heavy
     Lifting, the Rest Can Be Pruned
