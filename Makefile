@@ -144,7 +144,8 @@ test-slow: $(DEV_STAMP) $(JAX_STAMP) ## the tests that take minutes
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
 	--ignore=tests/peers --ignore=tests/beam --ignore=tests/site -m slow -n $(WORKERS) || test $$? -eq 5
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest \
-	tests/devices -m slow
+	tests/devices tests/finetuning tests/pretraining/test_pretrain.py \
+	-m slow
 
 check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff check .

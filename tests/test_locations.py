@@ -98,7 +98,7 @@ def test_a_name_of_the_hub_is_downloaded(tmp_path, monkeypatch):
 
 def test_the_hub_without_its_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match=r"pip install bertbook\[hub\]"):
+    with pytest.raises(ImportError, match=r"pip install huggingface_hub"):
         find_folder("hf://google-bert/bert-base-uncased")
 
 

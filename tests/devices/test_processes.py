@@ -91,7 +91,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module", params=["pretrain", "finetune"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("pretrain", marks=pytest.mark.slow), "finetune"],
+)
 def runs(request, folder):
     """A run of one process, and one of two, never interrupted."""
     task = request.param

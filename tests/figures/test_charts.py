@@ -153,10 +153,10 @@ def test_bytes_are_the_same_in_another_process():
     assert runs.pop().endswith(" []\n")
 
 
-def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
+def test_without_matplotlib_the_error_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.style", raising=False)
-    with pytest.raises(ImportError, match=r"pip install bertbook\[book\]"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         charts.bars({"a": 1})
 
 

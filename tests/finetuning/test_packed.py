@@ -33,6 +33,8 @@ from tests.helpers.toys import make
 
 PACKED = {name: case for name, case in TASKS.items() if name != "a choice"}
 LIMIT = 24  # of the small models
+# The rows and the head are those of one label.
+LIKE_OTHERS = dict.fromkeys(("pairs", "several labels"), pytest.mark.slow)
 
 
 def learner(name):
@@ -72,7 +74,14 @@ def updated(name, draw, plain):
 
 @pytest.mark.parametrize(
     ("name", "weighted"),
-    [*((name, False) for name in PACKED), ("one label", True), ("tags", True)],
+    [
+        *(
+            pytest.param(name, False, marks=LIKE_OTHERS.get(name, ()))
+            for name in PACKED
+        ),
+        ("one label", True),
+        ("tags", True),
+    ],
 )
 def test_a_packed_batch_gives_the_same_loss_and_update(name, weighted):
     numbers, length = batch_of(name)
@@ -153,7 +162,14 @@ def test_a_row_is_as_long_as_the_longest_text_needs(longest, limit, length):
     assert packed_length(np.array([5, longest]), limit) == length
 
 
-@pytest.mark.parametrize("name", ["one label", "answers", "tags"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one label",
+        pytest.param("answers", marks=pytest.mark.slow),
+        pytest.param("tags", marks=pytest.mark.slow),
+    ],
+)
 def test_a_task_is_learned_in_packed_rows(name):
     kind, options, data, metric = PACKED[name]
     model, data = make(kind, **options), data()

@@ -311,6 +311,7 @@ def test_parts_of_a_step_equal_the_step(tmp_path, tokenizer):
         )  # fmt: skip
 
 
+@pytest.mark.slow  # test_processes.py has four devices, too
 @pytest.mark.skipif(not HAS_JAX, reason="needs JAX")
 def test_devices_share_a_batch_without_changing_the_curve(tmp_path):
     curves = {}

@@ -64,7 +64,13 @@ def test_a_lesson_hides_what_it_asks_for():
     assert set(batch) == {"input_ids", "masked_lm_positions"}
 
 
-@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "BERT" else pytest.param(name, marks=pytest.mark.slow)
+        for name in FAMILY
+    ],
+)
 def test_each_learns_and_is_read_layer_by_layer(name):
     keras.utils.set_random_seed(0)
     model = ancestors.make_ancestor(name, PIECES, S)

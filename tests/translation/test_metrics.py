@@ -190,7 +190,7 @@ def test_lowercase_is_a_switch(lowercase):
         score_translations(["a"], ["a"], lowercase)
 
 
-def test_a_missing_extra_is_named(monkeypatch):
+def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
-    with pytest.raises(ImportError, match=r"pip install bertbook\[metrics"):
+    with pytest.raises(ImportError, match=r"pip install sacrebleu"):
         score_translations(["a"], ["a"])
