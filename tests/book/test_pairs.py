@@ -28,6 +28,17 @@ def test_pair_holds_the_same_cells(chapter, notebook):
     assert difference is None, f"notebook against twin, {difference}"
 
 
+def test_ids_follow_from_the_cells(chapter, notebook):
+    """So that a command that rewrites a notebook changes nothing else."""
+    fresh = book.tidied(notebook)
+    stale = [
+        cell.source.split("\n")[0]
+        for cell, new in zip(notebook.cells, fresh.cells, strict=True)
+        if cell.id != new.id
+    ]
+    assert stale == []
+
+
 def example():
     new = book.nbformat.v4
     return new.new_notebook(
