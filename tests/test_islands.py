@@ -411,7 +411,7 @@ def test_the_processor_is_read_as_linux_tells_it(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "environment", "reason"),
     [
-        (("avx2",), {}, "no AMX"),
+        (("avx2",), {}, "neither AMX"),
         (("amx_bf16",), {"BERTBOOK_COMPILATION": "xla"}, "asked for"),
     ],
 )
@@ -429,7 +429,7 @@ def test_jax_does_not_blame_the_processor(processor):
     processor("amx_bf16")
     choice = runtime.choose_dtype()
     assert choice.path == "float32"
-    assert "no AMX" not in choice.why
+    assert "neither AMX" not in choice.why
     assert "JAX" in choice.why
 
 
