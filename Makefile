@@ -110,7 +110,7 @@ test: test-units test-notebooks ## all but the slow tests; compare the notebooks
 
 test-jax: test-jax-units test-jax-notebooks ## all with JAX alone; outputs not compared
 
-test-all: check test test-jax test-peers test-beam test-site test-slow ## all tests, about two hours
+test-all: check test test-jax test-peers test-beam test-site test-slow ## all tests, two to three hours
 
 test-units: $(DEV_STAMP)
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest $(UNIT_TESTS)
@@ -144,7 +144,8 @@ test-slow: $(DEV_STAMP) $(JAX_STAMP) ## the tests that take minutes
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
 	--ignore=tests/peers --ignore=tests/beam --ignore=tests/site -m slow -n $(WORKERS) || test $$? -eq 5
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest \
-	tests/devices tests/finetuning tests/pretraining/test_pretrain.py \
+	tests/devices tests/finetuning tests/relatives \
+	tests/pretraining/test_pretrain.py \
 	-m slow
 
 check: $(DEV_STAMP) ## lint, types, and the tests that need no backend

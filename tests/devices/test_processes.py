@@ -91,6 +91,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+# Both tasks join processes by the same code.
 @pytest.fixture(
     scope="module",
     params=[pytest.param("pretrain", marks=pytest.mark.slow), "finetune"],

@@ -49,7 +49,7 @@ def test_two_replicas(alone):
     np.testing.assert_allclose(mirrored, alone, rtol=0, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # two replicas are the same strategy, in one process
 def test_two_workers(alone):
     cluster = {"worker": [free_address(), free_address()]}
     workers = [

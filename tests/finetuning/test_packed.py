@@ -33,8 +33,8 @@ from tests.helpers.toys import make
 
 PACKED = {name: case for name, case in TASKS.items() if name != "a choice"}
 LIMIT = 24  # of the small models
-# The rows and the head are those of one label.
-LIKE_OTHERS = dict.fromkeys(("pairs", "several labels"), pytest.mark.slow)
+# Rows of one label, but for their segments.
+LIKE_OTHERS = {"pairs": pytest.mark.slow}
 
 
 def learner(name):

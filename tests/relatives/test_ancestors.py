@@ -66,7 +66,7 @@ def test_a_lesson_hides_what_it_asks_for():
 
 @pytest.mark.parametrize(
     "name",
-    [
+    [  # the others are trained by the same code
         name if name == "BERT" else pytest.param(name, marks=pytest.mark.slow)
         for name in FAMILY
     ],
