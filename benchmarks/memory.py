@@ -8,6 +8,7 @@ LENGTH ROWS DTYPE` asks for one case and keeps nothing; with `run` for `ask` two
 steps are run, and the most memory is printed that the process has had.
 """
 
+import argparse
 import json
 import resource
 import sys
@@ -110,11 +111,6 @@ def measure(size, length, rows, dtype):
     }
 
 
-def ask(size, length, rows, dtype):
-    """Prints the bytes of one case, and keeps nothing."""
-    print(json.dumps(measure(size, length, rows, dtype)))
-
-
 def prepare(size, length, rows, dtype):
     """Returns a compiled model and a batch for its step."""
     config = BertConfig.named(
@@ -159,6 +155,14 @@ if __name__ == "__main__":
     if len(sys.argv) == 1:
         main()
     else:
-        job, size, length, rows, dtype = sys.argv[1:]
-        case = size, int(length), int(rows), dtype
-        {"ask": ask, "run": run}[job](*case)
+        parser = argparse.ArgumentParser(description="One case alone.")
+        parser.add_argument("job", choices=("ask", "run"))
+        parser.add_argument("size", choices=BertConfig.PUBLISHED)
+        parser.add_argument("length", type=int)
+        parser.add_argument("rows", type=int)
+        parser.add_argument("dtype", choices=DTYPES)
+        job, *case = vars(parser.parse_args()).values()
+        if job == "run":
+            run(*case)
+        else:
+            print(json.dumps(measure(*case)))
