@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "bertbook"
 # Each may import from those before it; "" is the root.
 ROOMS = (
     "",
+    "plain",
     "devices",
     "text",
     "datasets",
@@ -31,6 +32,7 @@ ROOMS = (
     "cli",
 )
 LEAVES = {"relatives", "figures", "book", "cli"}  # nothing imports these
+ALONE = "plain"  # imports itself, and is imported by `book`, alone
 MOST_AT_THE_ROOT = 8
 # One of these may be missing, so none is imported when a module is.
 OPTIONAL = {
@@ -94,6 +96,7 @@ def is_ours(module):
 
 def from_import(module, names):
     """Reads `from bertbook.x import y`, where y may be a module."""
+    module = re.sub(r"^\.(?=\w)", f"bertbook.{ALONE}.", module)
     for alias in names:
         inner = f"{module}.{alias.name}"
         yield inner if inner in MODULES or module in ENTRANCES else module
@@ -119,6 +122,8 @@ def faults(module, text):
             found.append(f"`{module}` imports {other}, which is no module")
         elif (theirs := room_of(other)) == room:
             continue
+        elif room == ALONE or (theirs == ALONE and room != "book"):
+            found.append(f"`{module}` imports `{other}`; {ALONE}/ stands alone")
         elif theirs in LEAVES:
             found.append(f"`{module}` imports `{other}` from a leaf")
         elif ROOMS.index(theirs) > ROOMS.index(room):
@@ -254,6 +259,17 @@ def test_a_leaf_may_not_import_another():
     line = "from bertbook.figures import charts"
     assert faults("bertbook.book.notation", line) != []
     assert faults("bertbook.figures.maps", line) == []
+
+
+def test_the_plain_room_stands_alone():
+    line = "from bertbook.plain.bert import Bert"
+    assert faults("bertbook.book.practice", line) == []
+    assert faults("bertbook.model.encoder", line) != []
+    assert faults("bertbook.figures.maps", line) != []
+    assert faults("bertbook.plain.bert", "from .block import Block") == []
+    assert faults("bertbook.plain.bert", "from .layers import Dense") != []
+    line = "from bertbook.config import BertConfig"
+    assert faults("bertbook.plain.bert", line) != []
 
 
 def test_a_circle_is_seen():
