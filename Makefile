@@ -76,12 +76,17 @@ STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
 	tests/book/test_site_pages.py \
 	tests/book/test_api_links.py tests/test_docstrings.py
 
-# The longest chapters first, so that no core waits for the last one.
-CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb) \
-	$(sort $(wildcard notebooks/[!3-6]*.ipynb))
+# `make test` compares the chapters up to 24, `make test-book` the others and
+# the labs. The longest come first, so that no core waits for the last one.
+FIRST_CHAPTERS := $(wildcard notebooks/2[0-4]*.ipynb notebooks/[01]*.ipynb)
+LATER_CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb notebooks/labs/*.ipynb \
+	notebooks/2[5-9]*.ipynb notebooks/9*.ipynb)
+TURN_MINUTES ?= 10
 
 NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 	-n $(WORKERS) --dist loadscope
+COMPARE := -m pytest --nbval $(NBVAL) \
+	--nbval-sanitize-with tests/nbval_sanitize.cfg
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
 	--ignore=tests/site -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
@@ -91,12 +96,13 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/devices \
 	tests/training tests/tasks tests/weights tests/model tests/decoder \
 	tests/pretraining tests/finetuning -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
-PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
+PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
-.PHONY: help lab test test-all test-jax test-jax-models test-peers test-beam
-.PHONY: test-slow check notebooks exercises links quotes
+.PHONY: help lab test test-all test-book test-turns test-jax test-jax-models
+.PHONY: test-peers test-beam test-slow check notebooks exercises links quotes
 .PHONY: badges address wheel checksums mutants bench python book test-site
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
+.PHONY: test-slow-tensorflow test-slow-jax
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
@@ -106,18 +112,27 @@ lab: $(BOOK_STAMP) ## install and open the book in JupyterLab
 	$(BOOK_ENV)/bin/python -m jupyterlab --LabApp.default_url=$(START) \
 	$(if $(filter 0,$(shell id -u)),--allow-root) $(LAB_FLAGS)
 
-test: test-units test-notebooks ## all but the slow tests; compare the notebooks
+test: test-units test-notebooks ## unit tests; compare chapters 00 to 24
 
 test-jax: test-jax-units test-jax-notebooks ## all with JAX alone; outputs not compared
 
-test-all: check test test-jax test-peers test-beam test-site test-slow ## all tests, two to three hours
+test-slow: test-slow-tensorflow test-slow-jax ## the tests that take minutes
+
+# Each of these parts ends within an hour.
+test-all: check test test-book test-jax test-peers test-beam test-site test-slow ## all tests, in parts; hours
 
 test-units: $(DEV_STAMP)
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest $(UNIT_TESTS)
 
 test-notebooks: $(DEV_STAMP)
-	$(SHIPPED) $(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest --nbval $(NBVAL) \
-	--nbval-sanitize-with tests/nbval_sanitize.cfg $(CHAPTERS)
+	$(SHIPPED) $(ON_TENSORFLOW) $(BOOK_ENV)/bin/python $(COMPARE) $(FIRST_CHAPTERS)
+
+test-book: $(DEV_STAMP) ## compare the chapters from 25 on, and the labs
+	$(SHIPPED) $(ON_TENSORFLOW) $(BOOK_ENV)/bin/python $(COMPARE) $(LATER_CHAPTERS)
+
+test-turns: $(DEV_STAMP) ## ten minutes of test-book: what changed, then others by turns
+	$(SHIPPED) $(ON_TENSORFLOW) $(BOOK_ENV)/bin/python $(COMPARE) \
+	$$($(BOOK_ENV)/bin/python tools/book/turns.py $(TURN_MINUTES))
 
 test-jax-units: $(JAX_STAMP)
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest $(UNIT_TESTS)
@@ -127,7 +142,7 @@ test-jax-models: $(JAX_STAMP) ## the tests of model code with JAX alone
 
 test-jax-notebooks: $(JAX_STAMP)
 	$(SHIPPED) $(ON_JAX) $(COMPILED) $(JAX_ENV)/bin/python -m pytest --nbval-lax $(NBVAL) \
-	$(CHAPTERS)
+	$(LATER_CHAPTERS) $(FIRST_CHAPTERS)
 
 test-peers: $(PEERS_STAMP) ## compare with Hugging Face, and KerasHub on JAX
 	$(ON_TENSORFLOW) $(PEERS_ENV)/bin/python -m pytest $(PEER_TESTS)
@@ -140,9 +155,11 @@ test-site: book ## look at the site in Chromium
 	$(DOCS_ENV)/bin/python tools/book/site_vendor.py axe-core
 	$(DOCS_ENV)/bin/python -m pytest -p no:cacheprovider tests/site
 
-test-slow: $(DEV_STAMP) $(JAX_STAMP) ## the tests that take minutes
+test-slow-tensorflow: $(DEV_STAMP)
 	$(ON_TENSORFLOW) $(BOOK_ENV)/bin/python -m pytest tests \
 	--ignore=tests/peers --ignore=tests/beam --ignore=tests/site -m slow -n $(WORKERS) || test $$? -eq 5
+
+test-slow-jax: $(JAX_STAMP)
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest \
 	tests/devices tests/finetuning tests/relatives \
 	tests/pretraining/test_pretrain.py \
