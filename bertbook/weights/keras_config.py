@@ -72,9 +72,19 @@ def quantization_to_config(model):
     Returns:
         A dict by the name of a layer: its mode and, where there is one, Keras'
         config of it. A file gives back what this returns.
+
+    Raises:
+        ValueError: A quantized layer has adapters, which Keras would round.
     """
     if not any(layer.quantization_mode for layer in matrix_layers(model)):
         return {}
+    for layer in matrix_layers(model):
+        if layer.quantization_mode and layer.lora_enabled:
+            raise ValueError(
+                "`model` must have no adapters beside quantized matrices, into "
+                "which a copy would round them: `merge_lora` before you "
+                f"quantize. Received: both in {layer.path}."
+            )
     settings = {
         name: {
             "mode": layer.quantization_mode,
