@@ -27,7 +27,7 @@ from bertbook.files import (
 )
 from bertbook.training.run import hash_columns
 from tests.helpers.kills import Killed, stop_after
-from tests.helpers.set_files import write, write_archive
+from tests.helpers.set_files import texts_in, write, write_archive
 
 # U+2028, U+0085, a form feed and a lone carriage return end no line.
 ODD = "a\u2028b\x85c\x0cd\re"
@@ -440,14 +440,6 @@ def fill(folder, texts):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
     return folder
-
-
-def texts_in(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_text("utf-8")
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def save(folder, texts=NEW):
