@@ -80,7 +80,7 @@ def holds_model(folder: Path) -> bool:
 
 
 def find_folder(name_or_dir: str | Path) -> Path:
-    """Returns the folder that a name stands for.
+    """Returns where to read what a name stands for.
 
     Args:
         name_or_dir: A shipped name, a folder, or "hf://org/name", which is
@@ -96,6 +96,11 @@ def find_folder(name_or_dir: str | Path) -> Path:
         ValueError: `files.folder_to_read` raises it.
         ImportError: A "hf://" name without huggingface_hub.
     """
+    return folder_to_read(named_folder(name_or_dir))
+
+
+def named_folder(name_or_dir: str | Path) -> Path:
+    """Returns the folder that a name stands for, as `find_folder` says."""
     name = str(name_or_dir)
     try:
         name.encode("utf-8")
@@ -117,11 +122,11 @@ def find_folder(name_or_dir: str | Path) -> Path:
             warnings.warn(
                 f"{name!r} is the model that ships; for the folder of that "
                 f"name write './{name}'.",
-                stacklevel=2,
+                stacklevel=3,
             )
         return data_folder() / "models" / name
     if name and folder.is_dir():
-        return folder_to_read(folder)
+        return folder
     if name and folder.exists():
         raise FileNotFoundError(
             f"`name_or_dir` must be a folder, not a file. Received: {name!r}."
