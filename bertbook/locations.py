@@ -100,7 +100,15 @@ def find_folder(name_or_dir: str | Path) -> Path:
 
 
 def named_folder(name_or_dir: str | Path) -> Path:
-    """Returns the folder that a name stands for, as `find_folder` says."""
+    """Returns the folder that a name stands for.
+
+    Args:
+        name_or_dir: As in `find_folder`.
+
+    Raises:
+        FileNotFoundError: As in `find_folder`.
+        ImportError: As in `find_folder`.
+    """
     name = str(name_or_dir)
     try:
         name.encode("utf-8")
@@ -128,8 +136,12 @@ def named_folder(name_or_dir: str | Path) -> Path:
     if name and folder.is_dir():
         return folder
     if name and folder.exists():
+        advice = ""
+        if folder.suffix == ".keras":
+            advice = " In Python `keras.saving.load_model` opens it."
         raise FileNotFoundError(
-            f"`name_or_dir` must be a folder, not a file. Received: {name!r}."
+            "`name_or_dir` must be a folder, not a file. "
+            f"Received: {name!r}.{advice}"
         )
     raise FileNotFoundError(
         f"`name_or_dir` must be {FORMS}. Shipped names: "

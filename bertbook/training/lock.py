@@ -28,8 +28,8 @@ def only_run(folder: Path) -> Iterator[None]:
             written into it.
 
     Raises:
-        ValueError: Another run trains into it, or it holds a `run.lock` of a
-            user, which is a link, a folder or not empty.
+        ValueError: Another run trains into it, or it holds a file of a user
+            with the name of the lock: a link, a folder or one with content.
         OSError: It cannot be made.
     """
     made = [p for p in (folder, *folder.parents) if not p.exists()]

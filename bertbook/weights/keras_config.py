@@ -11,6 +11,8 @@ from pathlib import Path
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights.matrices import (
+    AS_FLOATS,
+    SCALED,
     collecting_little,
     layer_names,
     matrix_layers,
@@ -74,11 +76,17 @@ def quantization_to_config(model):
         config of it. A file gives back what this returns.
 
     Raises:
-        ValueError: A quantized layer has adapters, which Keras would round.
+        ValueError: A layer is quantized in a way that Keras does not read
+            again, or has adapters too, which Keras would round.
     """
     if not any(layer.quantization_mode for layer in matrix_layers(model)):
         return {}
     for layer in matrix_layers(model):
+        if layer.quantization_mode not in (*AS_FLOATS, *SCALED):
+            raise ValueError(
+                'A copy or a file keeps "int8", "int4" and "float8". Received: '
+                f"{layer.quantization_mode!r} in {layer.path}."
+            )
         if layer.quantization_mode and layer.lora_enabled:
             raise ValueError(
                 "`model` must have no adapters beside quantized matrices, into "

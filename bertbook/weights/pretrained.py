@@ -101,6 +101,11 @@ class Pretrained:
     def __init__(self, **kwargs):
         refuse_forked_process()
         super().__init__(**kwargs)
+        if self.dtype_policy.quantization_mode is not None:
+            raise ValueError(
+                '`dtype` must be one of floats: `model.quantize("int8")` '
+                f"quantizes a model. Received: {self.dtype_policy.name}."
+            )
 
     def __call__(self, batch, *args, **kwargs):
         """Checks a batch, then calls the model; see its `call`.
@@ -384,7 +389,8 @@ class Pretrained:
         and copies by Keras keep them.
 
         Raises:
-            ValueError: A layer is quantized, and has adapters.
+            ValueError: A layer is quantized in a way that is not read, or has
+                adapters too.
         """
         config = {**super().get_config(), "config": self.config.to_dict()}
         for name in self.tokenizer_names:

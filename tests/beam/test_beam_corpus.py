@@ -370,7 +370,7 @@ def test_what_is_only_like_a_shard_stays(tmp_path):
     folder = tmp_path / "out"
     prepare_with_beam(shelf(), mini(), folder, shard_tokens=9_001)
     names = ("train-mine.safetensors", "train-00001.old.safetensors")
-    theirs = {name: b"mine" for name in (*names, "corpus.json.bak")}
+    theirs = dict.fromkeys((*names, "corpus.json.bak"), b"mine")
     for name, data in theirs.items():
         (folder / name).write_bytes(data)
     settings = {"held_out": 0.0, "replace": True}
