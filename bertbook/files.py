@@ -398,7 +398,7 @@ def write_together(
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
+        with locked(folder):
             yield from _write_set(folder, replaced, last)
     except BaseException as error:
         for path in made:
@@ -495,20 +495,6 @@ def _check_names(folder: Path, names: Iterable[Any], source: Path) -> None:
             )
 
 
-@contextlib.contextmanager
-def reading_together(folder: Path) -> Iterator[None]:
-    """Keeps a set of files as it is while the `with` statement reads it.
-
-    A process that writes a new set waits; one that writes now is waited for.
-    So what is read from `folder_to_read` is one set, and no mixture of two.
-
-    Args:
-        folder: A folder that `write_together` may write to.
-    """
-    with _locked(folder, for_reading=True):
-        yield
-
-
 def folder_to_read(folder: Path) -> Path:
     """Returns where to read a set of files; nothing is written there.
 
@@ -524,7 +510,7 @@ def folder_to_read(folder: Path) -> Path:
     """
     if not os.path.lexists(folder / SAVED / RECORD):
         return folder
-    with _locked(folder, for_reading=True):
+    with locked(folder, for_reading=True):
         if not (folder / SAVED).is_dir():  # somebody has just moved it
             return folder
         return _view(folder, *_read_record(folder))
@@ -542,7 +528,7 @@ def finish_saving(folder: Path) -> None:
         OSError: The folder cannot be written.
     """
     if os.path.lexists(folder / SAVED):
-        with _locked(folder):
+        with locked(folder):
             _finish(folder)
 
 
@@ -619,8 +605,11 @@ def _view(folder: Path, files: list[str], removed: list[str]) -> Path:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, for_reading: bool = False) -> Iterator[None]:
-    """Keeps other processes from writing a set there at the same time.
+def locked(folder: Path, for_reading: bool = False) -> Iterator[None]:
+    """Keeps a set of files as it is while the `with` statement lasts.
+
+    A process that writes a new set waits; one that writes now is waited for.
+    So what is read from `folder_to_read` is one set, and no mixture of two.
 
     Args:
         folder: A folder that is there.

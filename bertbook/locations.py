@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from bertbook.files import files_named, folder_to_read, reading_together
+from bertbook.files import files_named, folder_to_read, locked
 
 FORMS = (
     'a shipped name ("mini"), a folder in the Hugging Face layout '
@@ -162,7 +162,7 @@ def reading(name_or_dir: object) -> Iterator[None]:
     if folder is None or not _is_folder(folder):
         yield
         return
-    with reading_together(folder):
+    with locked(folder, for_reading=True):
         yield
 
 
