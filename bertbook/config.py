@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from bertbook.checks import as_number, check_text
-from bertbook.files import read_json
+from bertbook.files import read_json, write_text
 
 HIDDEN_ACTS = ("gelu", "gelu_tanh", "relu")
 
@@ -120,7 +120,7 @@ class StoredConfig:
             path: The file; one that is there is replaced.
         """
         text = json.dumps(_sorted(self.to_dict()), indent=2)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        write_text(Path(path), text + "\n")
 
     def replace(self, **changes: Any) -> Self:
         """Returns a copy with some fields changed.

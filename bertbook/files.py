@@ -13,6 +13,8 @@ import io
 import json
 import lzma
 import os
+import re
+import secrets
 import shutil
 import tempfile
 import zipfile
@@ -246,14 +248,16 @@ def hash_file(path: Path) -> str:
 def write_whole(path: Path) -> Iterator[Path]:
     """Yields the path to write a file to; it gets its name when it is whole.
 
-    After an error nothing is left, and an older file is as it was.
+    After an error nothing is left, and an older file is as it was. Of several
+    writers at once the last one wins. A link of that name is replaced; what is
+    behind it stays as it is.
 
     Args:
         path: The name that the file gets.
     """
-    part = path.with_name(f"{path.name}.part")
+    part = path.with_name(f".bertbook-{secrets.token_hex(8)}{path.suffix}")
+    part.touch(exist_ok=False)  # a file of our own, and no link to another's
     try:
-        part.touch()
         mode = part.stat().st_mode  # a library may write it for the user alone
         yield part
         part.chmod(mode)
@@ -264,10 +268,58 @@ def write_whole(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-SAVING = ".saving"  # the sub-folder of a set that is being written
-SAVED = ".saved"  # its name once every file of the set is on the disk
-FILES = "files"
-RECORD = "record.json"
+def write_text(path: Path, text: str) -> None:
+    """Writes a text in UTF-8, with the line ends that it has, as a whole."""
+    with write_whole(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+PART = re.compile(r"\.bertbook-[0-9a-f]{16}(\..*)?")
+
+
+def remove_parts(folder: Path) -> None:
+    """Removes what writers in a folder left that were killed.
+
+    Args:
+        folder: One that nothing else writes to now; it may be missing.
+    """
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if PART.fullmatch(path.name) and not path.is_dir():
+            path.unlink()
+
+
+def files_named(folder: Path, name: str) -> list[Path]:
+    """Returns the files of a folder that have a name of ours, by their numbers.
+
+    A name that is only similar is a user's: "model_backup.safetensors".
+
+    Args:
+        folder: It may be missing.
+        name: A name, or how numbers become one, such as
+            "model-{:05d}-of-{:05d}.safetensors".
+    """
+    if "{" not in name:
+        path = folder / name
+        is_there = path.is_file() or path.is_symlink()
+        has_links = any(p.is_symlink() for p in _subfolders(folder, name))
+        return [path] if is_there and not has_links else []
+    paths = folder.iterdir() if folder.is_dir() else ()
+    numbers = {path: numbers_in(path.name, name) for path in paths}
+    found = [path for path in numbers if numbers[path] and path.is_file()]
+    return sorted(found, key=lambda path: numbers[path] or ())
+
+
+def numbers_in(file: str, name: str) -> tuple[int, ...] | None:
+    """Returns the numbers that make a name of ours that of a file, or None."""
+    numbers = tuple(map(int, re.findall("[0-9]+", file)))
+    if len(numbers) < name.count("{") or file != name.format(*numbers):
+        return None
+    return numbers
+
+
+def _subfolders(folder: Path, name: str) -> list[Path]:
+    """Returns the sub-folders that the name of a file goes through."""
+    return [folder / parent for parent in Path(name).parents][:-1]
 
 
 def check_folder(folder: Any, name: str = "folder") -> Path:
@@ -300,6 +352,26 @@ def check_folder(folder: Any, name: str = "folder") -> Path:
     return path
 
 
+def check_subfolder(path: Path) -> None:
+    """Refuses a link where a folder of ours goes: it may lead anywhere.
+
+    Raises:
+        ValueError: It is a link, or a file.
+    """
+    if path.is_symlink() or path.exists() and not path.is_dir():
+        found = "a link" if path.is_symlink() else "a file"
+        raise ValueError(
+            f"{path} must be a folder of its own, so that nothing is written "
+            f"elsewhere. Received: {found}."
+        )
+
+
+SAVING = ".saving"  # the sub-folder of a set that is being written
+SAVED = ".saved"  # its name once every file of the set is on the disk
+FILES = "files"
+RECORD = "record.json"
+
+
 @contextlib.contextmanager
 def write_together(
     folder: Path, replaced: Iterable[str] = (), last: str = ""
@@ -308,22 +380,25 @@ def write_together(
 
     The files are written beside the old ones. Once all are on the disk, one
     rename makes the new set count; then they are moved to their names. A
-    process that ends in between leaves the moves to `finish_saving`. After an
-    error the old set is as it was, and nothing else is left.
+    process that ends in between leaves the moves to the next one that writes
+    there; who reads sees the new set all the same, by `folder_to_read`. After
+    an error the old set is as it was, and nothing else is left.
 
     Args:
         folder: Where the files go; made where it is missing.
-        replaced: Patterns of the names that belong to an older set; such a
-            file is removed where the new set does not have it.
+        replaced: Names that belong to an older set, as in `files_named`; such
+            a file is removed where the new set does not have it.
         last: The name that is moved last.
 
     Raises:
+        ValueError: A link or a folder is in the way, or what a save uses for
+            itself was not written by one.
         OSError: The disk is full, or `folder` cannot be written.
     """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder):
+        with locked(folder):
             yield from _write_set(folder, replaced, last)
     except BaseException as error:
         for path in made:
@@ -340,10 +415,12 @@ def _write_set(
     """Does what `write_together` says, in a folder that is there."""
     _finish(folder)
     saving = folder / SAVING
-    if saving.exists():  # of a process that ended before its set was whole
+    if os.path.lexists(saving):  # of a process that ended before it was whole
+        _check_ours(saving)
         shutil.rmtree(saving)
+    saving.mkdir()
     try:
-        (saving / FILES).mkdir(parents=True)
+        (saving / FILES).mkdir()
         yield saving / FILES
         _write_record(folder, replaced, last)
         _sync_folders(saving)
@@ -358,7 +435,7 @@ def _unwritten(folder: Path, error: OSError) -> OSError:
     """Returns an error of the same kind that says what a folder holds now."""
     state = "and is as it was"
     if (folder / SAVED).exists():
-        state = "but a whole set is on the disk, which the next load moves"
+        state = "but a whole set is on the disk, which the next save moves"
     known = type(error) if type(error).__module__ == "builtins" else OSError
     unwritten = known(f"{folder} could not be written, {state}: {error}.")
     unwritten.errno = error.errno
@@ -368,17 +445,14 @@ def _unwritten(folder: Path, error: OSError) -> OSError:
 def _write_record(folder: Path, replaced: Iterable[str], last: str) -> None:
     """Brings the files of a set to the disk, and writes down their names."""
     new = folder / SAVING / FILES
-    names = sorted(
-        (path.relative_to(new).as_posix() for path in _files_in(new)),
-        key=lambda name: (name == last, name),
-    )
+    names = sorted(_names_in(new), key=lambda name: (name == last, name))
     old = {
         path.relative_to(folder).as_posix()
-        for pattern in replaced
-        for path in folder.glob(pattern)
-        if path.is_file() or path.is_symlink()
+        for name in replaced
+        for path in files_named(folder, name)
     }
     record = {"files": names, "removed": sorted(old - set(names))}
+    _check_names(folder, names, folder)
     write_json(folder / SAVING / RECORD, record)
     mode = (folder / SAVING / RECORD).stat().st_mode
     for name in names:
@@ -386,126 +460,156 @@ def _write_record(folder: Path, replaced: Iterable[str], last: str) -> None:
         _sync(new / name)
 
 
-def _files_in(folder: Path) -> list[Path]:
+def _names_in(folder: Path) -> list[str]:
     """Returns the files of a folder and of its sub-folders, sorted."""
-    return sorted(p for p in folder.rglob("*") if not p.is_dir())
+    paths = (path for path in folder.rglob("*") if not path.is_dir())
+    return sorted(path.relative_to(folder).as_posix() for path in paths)
 
 
-def finish_saving(folder: Path) -> Path:
-    """Moves the files of a whole set to their names, where that was left.
+def _check_names(folder: Path, names: Iterable[Any], source: Path) -> None:
+    """Refuses names whose files would go elsewhere, or find no room.
+
+    Args:
+        folder: The folder that the files go to, or are removed from.
+        names: Their paths in it.
+        source: What says so, for messages.
+
+    Raises:
+        ValueError: A name leads out of the folder, or a link, a file or a
+            folder is in its way.
+    """
+    for name in names:
+        path = Path(name if isinstance(name, str) else "..")
+        hidden = {"..", SAVED, SAVING} & {*path.parts}
+        if hidden or path.anchor or not path.name or "\0" in name:
+            raise ValueError(
+                f"{source} must name files of its own folder. "
+                f"Received: {name!r}."
+            )
+        for path in _subfolders(folder, name):
+            check_subfolder(path)
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            raise ValueError(
+                f"{path} must be a file, or not there. Received: a folder."
+            )
+
+
+def folder_to_read(folder: Path) -> Path:
+    """Returns where to read a set of files; nothing is written there.
 
     Args:
         folder: A folder that `write_together` may have written to.
 
     Returns:
-        The folder to read from: `folder`, or where it cannot be written, a
-        temporary one whose links show it as the moves would leave it.
+        The folder; or, where a process ended before it had moved a whole set,
+        a temporary one whose links show what the moves would leave.
 
     Raises:
-        ValueError: The record of the set is damaged.
+        ValueError: The record of the set is damaged, or there are links.
     """
-    if not (folder / SAVED).is_dir():
+    if not os.path.lexists(folder / SAVED / RECORD):
         return folder
-    try:
-        with _locked(folder):
-            _finish(folder)
-    except OSError:
-        return _finished_view(folder)
-    return folder
+    with locked(folder, for_reading=True):
+        if not (folder / SAVED).is_dir():  # somebody has just moved it
+            return folder
+        return _view(folder, *_read_record(folder))
 
 
-@contextlib.contextmanager
-def reading_together(folder: Path) -> Iterator[None]:
-    """Keeps a set of files as it is while the `with` statement reads it.
-
-    A process that writes a new set waits; one that writes now is waited for.
-    So what is read is one set, and no mixture of two.
+def finish_saving(folder: Path) -> None:
+    """Moves the files of a whole set to their names, where that was left.
 
     Args:
-        folder: A folder that `write_together` may write to.
+        folder: A folder that `write_together` may have written to, and that
+            is to be written again.
 
     Raises:
-        ValueError: The record of a set is damaged.
+        ValueError: The record of the set is damaged, or there are links.
+        OSError: The folder cannot be written.
     """
-    while finish_saving(folder) == folder:
-        with _locked(folder, for_reading=True):
-            if not (folder / SAVED).is_dir():  # nobody died in between
-                yield
-                return
-    yield  # nobody can write here
+    if os.path.lexists(folder / SAVED):
+        with locked(folder):
+            _finish(folder)
 
 
 def _finish(folder: Path) -> None:
-    """Moves a whole set to its names; does what is left of it."""
+    """Renames the files of a whole set into place; does what is left of it."""
     saved = folder / SAVED
-    if not saved.is_dir():
+    if not os.path.lexists(saved):
         return
     files, removed = _read_record(folder)
     for name in removed:
         (folder / name).unlink(missing_ok=True)
     for name in files:
         source = saved / FILES / name
-        if os.path.lexists(source):  # else it was moved before
+        if source.is_file():  # else it was moved before
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             os.replace(source, folder / name)
     for parent in {(folder / name).parent for name in (*files, ".")}:
         _sync(parent)
     (saved / RECORD).unlink(missing_ok=True)  # now there is nothing left to do
-    shutil.rmtree(saved)
+    for path in sorted((saved, *saved.rglob("*")), reverse=True):
+        path.rmdir()
 
 
 def _read_record(folder: Path) -> tuple[list[str], list[str]]:
     """Returns the names of a whole set, and those that it removes.
 
     Raises:
-        ValueError: The record is damaged, or names a file outside the folder.
+        ValueError: The record is damaged, or names a file outside the folder;
+            or there is a link, or more than the record names.
     """
-    path = folder / SAVED / RECORD
-    if not path.is_file():  # every file was moved before
-        return [], []
-    record = read_json(path)
-    files = _checked_list(record.get("files"), path)
-    removed = _checked_list(record.get("removed"), path)
-    for name in (*files, *removed):
-        inside = isinstance(name, str) and "\0" not in name
-        if inside:
-            parent = (folder / name).parent.resolve()
-            inside = parent.is_relative_to(folder.resolve())
-        if not inside:
-            raise ValueError(
-                f"{path} must name files of its own folder. Received: {name!r}."
-            )
+    saved = folder / SAVED
+    record: dict[str, Any] = {"files": [], "removed": []}  # all were moved
+    _check_ours(saved)
+    if (saved / RECORD).is_file():
+        record = read_json(saved / RECORD)
+    files, removed = record.get("files"), record.get("removed")
+    if not isinstance(files, list) or not isinstance(removed, list):
+        raise ValueError(
+            f"{saved / RECORD} must hold lists. Received: {record!r:.80}."
+        )
+    _check_names(folder, (*files, *removed), saved / RECORD)
+    for name in set(_names_in(saved / FILES)) - set(files):
+        raise _not_ours(saved, saved / FILES / name)
     return files, removed
 
 
-def _checked_list(value: Any, path: Path) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{path} must hold lists. Received: {value!r}.")
-    return value
+def _check_ours(folder: Path) -> None:
+    """Refuses a folder of a save that no save has written, or with links."""
+    for path in (folder, *folder.rglob("*")):
+        name = "/".join(path.relative_to(folder).parts[:1])
+        is_ours = name in ("", FILES, RECORD) or PART.fullmatch(name)
+        if path.is_symlink() or not is_ours or not folder.is_dir():
+            raise _not_ours(folder, path)
 
 
-def _finished_view(folder: Path) -> Path:
+def _not_ours(folder: Path, found: Path) -> ValueError:
+    return ValueError(
+        f"{folder} must hold what a save has left, and no links. Received: "
+        f"{found}. Move it elsewhere first."
+    )
+
+
+def _view(folder: Path, files: list[str], removed: list[str]) -> Path:
     """Returns a temporary folder of links: what the moves would leave."""
     view = Path(tempfile.mkdtemp(prefix="bertbook-"))
     atexit.register(shutil.rmtree, view, ignore_errors=True)
-    _, removed = _read_record(folder)
-    new = folder / SAVED / FILES
-    shown = {
-        path.relative_to(folder).as_posix(): path
-        for path in _files_in(folder)
-        if path.relative_to(folder).parts[0] not in (SAVED, SAVING)
-    }
-    shown |= {p.relative_to(new).as_posix(): p for p in _files_in(new)}
-    for name, path in shown.items():
-        if name not in removed:
+    for name in {*_names_in(folder), *files} - {*removed}:
+        path = folder / SAVED / FILES / name
+        if Path(name).parts[0] not in (SAVED, SAVING):
             (view / name).parent.mkdir(parents=True, exist_ok=True)
+            path = path if path.is_file() else folder / name  # moved before
             (view / name).symlink_to(path.absolute())
     return view
 
 
 @contextlib.contextmanager
-def _locked(folder: Path, for_reading: bool = False) -> Iterator[None]:
-    """Keeps other processes from writing a set there at the same time.
+def locked(folder: Path, for_reading: bool = False) -> Iterator[None]:
+    """Keeps a set of files as it is while the `with` statement lasts.
+
+    A process that writes a new set waits; one that writes now is waited for.
+    So what is read from `folder_to_read` is one set, and no mixture of two.
 
     Args:
         folder: A folder that is there.

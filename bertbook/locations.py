@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from bertbook.files import finish_saving, reading_together
+from bertbook.files import files_named, folder_to_read, locked
 
 FORMS = (
     'a shipped name ("mini"), a folder in the Hugging Face layout '
@@ -16,12 +16,18 @@ FORMS = (
     '"keras://preset"'
 )
 
+WEIGHTS = "model.safetensors"
+SHARD = "model-{:05d}-of-{:05d}.safetensors"
+INDEX = "model.safetensors.index.json"
+# The weights of a model, and no file of a user beside them.
+WEIGHT_FILES = (WEIGHTS, SHARD, INDEX)
+
 # What a folder on the Hub may hold that we read.
 HUB_FILES = (
     "config.json",
-    "model.safetensors",
+    WEIGHTS,
     "model-*.safetensors",
-    "model.safetensors.index.json",
+    INDEX,
     "vocab.txt",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -68,17 +74,40 @@ def shelf() -> list[Path]:
     return sorted((data_folder() / "samples" / "shelf").glob("*.txt"))
 
 
+def holds_model(folder: Path) -> bool:
+    """Returns whether a folder holds weights, or a part of them."""
+    return any(files_named(folder, name) for name in WEIGHT_FILES)
+
+
 def find_folder(name_or_dir: str | Path) -> Path:
-    """Returns the folder that a name stands for.
+    """Returns where to read what a name stands for.
 
     Args:
         name_or_dir: A shipped name, a folder, or "hf://org/name", which is
             downloaded into the cache of huggingface_hub.
 
+    Returns:
+        The folder; where a save there was interrupted, what
+        `files.folder_to_read` says.
+
     Raises:
         FileNotFoundError: It is none of them; the message lists the forms. A
             preset of KerasHub has no folder.
+        ValueError: `files.folder_to_read` raises it.
         ImportError: A "hf://" name without huggingface_hub.
+    """
+    return folder_to_read(named_folder(name_or_dir))
+
+
+def named_folder(name_or_dir: str | Path) -> Path:
+    """Returns the folder that a name stands for.
+
+    Args:
+        name_or_dir: As in `find_folder`.
+
+    Raises:
+        FileNotFoundError: As in `find_folder`.
+        ImportError: As in `find_folder`.
     """
     name = str(name_or_dir)
     try:
@@ -101,14 +130,18 @@ def find_folder(name_or_dir: str | Path) -> Path:
             warnings.warn(
                 f"{name!r} is the model that ships; for the folder of that "
                 f"name write './{name}'.",
-                stacklevel=2,
+                stacklevel=3,
             )
         return data_folder() / "models" / name
     if name and folder.is_dir():
-        return finish_saving(folder)
+        return folder
     if name and folder.exists():
+        advice = ""
+        if folder.suffix == ".keras":
+            advice = " In Python `keras.saving.load_model` opens it."
         raise FileNotFoundError(
-            f"`name_or_dir` must be a folder, not a file. Received: {name!r}."
+            "`name_or_dir` must be a folder, not a file. "
+            f"Received: {name!r}.{advice}"
         )
     raise FileNotFoundError(
         f"`name_or_dir` must be {FORMS}. Shipped names: "
@@ -122,9 +155,6 @@ def reading(name_or_dir: object) -> Iterator[None]:
 
     Args:
         name_or_dir: As in `find_folder`; what is no folder is not kept.
-
-    Raises:
-        ValueError: `files.reading_together` raises it.
     """
     folder = None
     if isinstance(name_or_dir, str | Path) and str(name_or_dir):
@@ -132,7 +162,7 @@ def reading(name_or_dir: object) -> Iterator[None]:
     if folder is None or not _is_folder(folder):
         yield
         return
-    with reading_together(folder):
+    with locked(folder, for_reading=True):
         yield
 
 

@@ -15,16 +15,19 @@ from bertbook.datasets.readers import checked_columns, kept_rows
 from bertbook.files import (
     DataFile,
     check_folder,
+    files_named,
     finish_saving,
+    folder_to_read,
     parse_json,
     read_json,
+    remove_parts,
     write_json,
     write_together,
     write_whole,
 )
 from bertbook.training.run import hash_columns
 from tests.helpers.kills import Killed, stop_after
-from tests.helpers.set_files import write, write_archive
+from tests.helpers.set_files import texts_in, write, write_archive
 
 # U+2028, U+0085, a form feed and a lone carriage return end no line.
 ODD = "a\u2028b\x85c\x0cd\re"
@@ -248,11 +251,16 @@ def test_a_hash_tells_columns_apart():
 # Files that are whole or not there.
 
 
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_a_written_file_has_its_name_and_leaves_no_part(tmp_path):
     with write_whole(tmp_path / "a.txt") as part:
         part.write_text("new", "utf-8")
         assert not (tmp_path / "a.txt").exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+        assert part.suffix == ".txt", "libraries ask for it"
+    assert names_in(tmp_path) == ["a.txt"]
     assert (tmp_path / "a.txt").read_text("utf-8") == "new"
 
 
@@ -267,8 +275,103 @@ def test_an_error_leaves_the_old_file(error, tmp_path):
 
     with pytest.raises(error):
         write()
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert names_in(tmp_path) == ["a.txt"]
     assert (tmp_path / "a.txt").read_text("utf-8") == "old"
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.json.part", "run.part"])
+def test_what_is_behind_a_link_stays_as_it_is(name, tmp_path):
+    mine = write(tmp_path / "mine", "precious")
+    mine.chmod(0o640)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).symlink_to(mine)
+    write_json(tmp_path / "run" / "run.json", {"a": 1})
+    assert read_json(tmp_path / "run" / "run.json") == {"a": 1}
+    assert not (tmp_path / "run" / "run.json").is_symlink()
+    assert mine.read_text("utf-8") == "precious"
+    assert mine.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_name_of_a_part_cannot_be_taken_before(tmp_path, monkeypatch):
+    """Where one is guessed, a link there is not followed."""
+    mine = write(tmp_path / "mine", "precious")
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0" * 16)
+    taken = tmp_path / f".bertbook-{'0' * 16}.json"
+    taken.symlink_to(mine)
+    with pytest.raises(FileExistsError):
+        write_json(tmp_path / "a.json", {})
+    assert mine.read_text("utf-8") == "precious"
+    assert taken.is_symlink()
+
+
+def test_two_writers_of_a_file_end_well_and_the_last_one_wins(tmp_path):
+    path = tmp_path / "a.json"
+    with write_whole(path) as first:
+        write_json(path, {"second": 2})
+        first.write_text('{"first": 1}', "utf-8")
+    assert read_json(path) == {"first": 1}
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda n: write_json(path, {"n": n}), range(200)))
+    assert names_in(tmp_path) == ["a.json"]
+
+
+def test_a_file_gets_the_mode_of_the_process(tmp_path):
+    old = os.umask(0o027)
+    try:
+        with write_whole(tmp_path / "a") as part:
+            part.unlink()  # a library may write a file of its own
+            os.close(os.open(part, os.O_CREAT | os.O_WRONLY, 0o600))
+    finally:
+        os.umask(old)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def test_only_what_a_killed_writer_left_is_removed(tmp_path):
+    mine = write(tmp_path / "mine", "precious")
+    kept = ["a.json.part", ".bertbook-0.json", ".bertbook", ".bertbook-notes"]
+    for name in kept:
+        write(tmp_path / name, "mine")
+    write(tmp_path / f".bertbook-{'a1' * 8}.safetensors", "half")
+    (tmp_path / f".bertbook-{'b2' * 8}.json").symlink_to(mine)
+    (tmp_path / f".bertbook-{'c3' * 8}").mkdir()
+    remove_parts(tmp_path)
+    remove_parts(tmp_path / "missing")
+    assert names_in(tmp_path) == sorted(
+        ["mine", f".bertbook-{'c3' * 8}", *kept]
+    )
+    assert mine.read_text("utf-8") == "precious"
+
+
+def test_files_have_a_name_of_ours_exactly_or_they_are_not_ours(tmp_path):
+    name = "model-{:05d}-of-{:05d}.safetensors"
+    ours = [
+        "model-00002-of-00010.safetensors",
+        "model-00010-of-00010.safetensors",
+    ]
+    theirs = [
+        "model-00001-of-00002.backup.safetensors",
+        "model-1-of-2.safetensors",
+        "model-000001-of-000002.safetensors",
+        "model-old-of-anna.safetensors",
+        "model-00001-of-00002.safetensors.bak",
+        "my-model-00001-of-00002.safetensors",
+        "model-00001.safetensors",
+        "model-٠٠٠٠١-of-٠٠٠٠٢.safetensors",
+        "model.safetensors",
+    ]
+    for file in (*reversed(ours), *theirs):
+        write(tmp_path / file, "x")
+    (tmp_path / "model-00003-of-00010.safetensors").mkdir()
+    assert [path.name for path in files_named(tmp_path, name)] == ours
+    assert files_named(tmp_path, "model.safetensors") == [
+        tmp_path / "model.safetensors"
+    ]
+    assert files_named(tmp_path, "model") == []
+    assert files_named(tmp_path / "missing", name) == []
+    for step in (5, 10**8, 10**8 - 1):
+        write(tmp_path / f"checkpoint-{step:08d}", "x")
+    found = files_named(tmp_path, "checkpoint-{:08d}")
+    assert [int(path.name[11:]) for path in found] == [5, 10**8 - 1, 10**8]
 
 
 def test_json_is_read_as_it_was_written(tmp_path):
@@ -329,7 +432,7 @@ def test_read_json_refuses_a_huge_file_before_it_is_read(tmp_path):
 OLD = {"a": "old a", "b": "old b", "sub/c": "old c", "other": "kept"}
 NEW = {"a": "new a", "d": "new d", "sub/e": "new e"}
 AFTER = {**NEW, "other": "kept"}  # `other` is none of the set
-SET = ("?", "sub/?")
+SET = ("a", "b", "d", "z", "sub/c", "sub/e")
 
 
 def fill(folder, texts):
@@ -337,14 +440,6 @@ def fill(folder, texts):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
     return folder
-
-
-def texts_in(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_text("utf-8")
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
 
 
 def save(folder, texts=NEW):
@@ -370,47 +465,38 @@ def fast_disk(monkeypatch):
 def test_a_set_counts_from_one_moment_on_wherever_a_process_ends(
     tmp_path, monkeypatch
 ):
+    """Who reads it changes nothing; who writes next finishes it."""
     seen = []
+    views = 0
     for count in range(100):
         folder = fill(tmp_path / f"{count}", OLD)
         with monkeypatch.context() as patch:
             left = stop_after(patch, count)
             with contextlib.suppress(Killed):
                 save(folder)
-        assert finish_saving(folder) == folder
-        found = texts_in(folder)
-        found = {n: t for n, t in found.items() if not n.startswith(".saving/")}
-        assert found in (OLD, AFTER), count
-        seen.append(found == AFTER)
-        save(folder, {"z": "later"})
-        assert texts_in(folder) == {"z": "later", "other": "kept"}, count
-        if left[0] > 0:
-            break
-    assert seen == sorted(seen), "once new, always new"
-    assert seen.count(False) > 5
-    assert seen.count(True) > 5
-
-
-@pytest.mark.usefixtures("fast_disk")
-def test_a_folder_that_cannot_be_written_is_read_as_if_finished(
-    tmp_path, monkeypatch
-):
-    views = 0
-    for count in range(5, 40):
-        folder = fill(tmp_path / f"{count}", OLD)
-        with monkeypatch.context() as patch:
-            stop_after(patch, count)
-            with contextlib.suppress(Killed):
-                save(folder)
         before = texts_in(folder)
         with monkeypatch.context() as patch:
             frozen = OSError(errno.EROFS, "Read-only file system")
             stop_after(patch, 0, frozen, ("replace", "unlink", "rmdir"))
-            view = finish_saving(folder)
-        if view != folder:
-            assert texts_in(view) == AFTER
-            views += 1
+            view = folder_to_read(folder)
+        found = texts_in(view)
+        found = {n: t for n, t in found.items() if not n.startswith(".saving/")}
+        assert found in (OLD, AFTER), count
         assert texts_in(folder) == before, "nothing is changed there"
+        seen.append(found == AFTER)
+        views += view != folder
+        if count % 2:
+            finish_saving(folder)
+            assert not (folder / ".saved").exists()
+            assert found.items() <= texts_in(folder).items()
+            assert folder_to_read(folder) == folder
+        save(folder, {"z": "later"})
+        assert texts_in(folder) == {"z": "later", "other": "kept"}, count
+        assert not {".saved", ".saving"} & set(names_in(folder))
+        if left[0] > 0:
+            break
+    assert seen == sorted(seen), "once new, always new"
+    assert seen.count(False) > 5
     assert views > 5
 
 
@@ -464,10 +550,13 @@ BAD_RECORDS = [
     {"files": ["a"], "removed": ["link/outside"]},
     {"files": ["../outside"], "removed": []},
     {"files": ["/tmp/outside"], "removed": []},
+    {"files": [".saved/record.json"], "removed": []},
+    {"files": ["a"], "removed": ["."]},
     {"files": [3], "removed": []},
     {"files": ["a\0b"], "removed": []},
     {"files": "a", "removed": []},
     {"files": {"a": 1}, "removed": []},
+    {"files": ["b"], "removed": []},
     {"removed": []},
 ]
 
@@ -479,9 +568,112 @@ def test_a_record_cannot_reach_out_of_its_folder(record, tmp_path):
     fill(folder / ".saved" / "files", {"a": "new"})
     (folder / "link").symlink_to(tmp_path)
     write_json(folder / ".saved" / "record.json", record)
-    with pytest.raises(ValueError, match=r"record\.json must"):
-        finish_saving(folder)
+    before = texts_in(folder)
+    for function in (folder_to_read, finish_saving, save):
+        with pytest.raises(ValueError, match=r"must (name|hold|be).*Received"):
+            function(folder)
+    assert texts_in(folder) == before
     assert outside.read_text("utf-8") == "mine"
+
+
+LINKS = [
+    ".saved",
+    ".saved/files",
+    ".saved/files/a",
+    ".saved/files/sub",
+    ".saved/files/sub/e",
+    ".saved/record.json",
+    ".saving",
+    ".saving/files",
+    ".saving/record.json",
+    "sub",
+]
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_no_link_is_followed_to_what_lies_outside(name, tmp_path):
+    """The key of a user, where a folder from elsewhere points to it."""
+    home = fill(tmp_path / "home", {"a": "my a", "sub/e": "my e", "e": "key"})
+    write_json(home / "record.json", {"files": ["a", "e"], "removed": ["e"]})
+    (home / "files").mkdir()
+    folder = fill(tmp_path / "model", {"a": "old", ".saved/files/a": "new"})
+    fill(folder, {".saved/files/sub/e": "new"})
+    record = {"files": ["a", "sub/e"], "removed": []}
+    write_json(folder / ".saved" / "record.json", record)
+    link = folder / name
+    if link.is_dir():
+        link.rename(tmp_path / "aside")
+    link.unlink(missing_ok=True)
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(home / ("e" if name.endswith(("/a", "/e")) else "."))
+    if name.endswith(".json"):
+        link.unlink()
+        link.symlink_to(home / "record.json")
+    before, modes = (
+        texts_in(home),
+        {p: p.stat().st_mode for p in home.iterdir()},
+    )
+    for function in (folder_to_read, finish_saving, save):
+        with contextlib.suppress(ValueError):
+            function(folder)
+    assert link.is_symlink()
+    with pytest.raises(ValueError, match=f"{re.escape(str(folder))}.* link"):
+        save(folder)
+    assert texts_in(home) == before
+    assert {p: p.stat().st_mode for p in home.iterdir()} == modes
+
+
+@pytest.mark.parametrize("name", [".saved", ".saving"])
+def test_a_folder_of_that_name_that_is_a_users_own_stays(name, tmp_path):
+    folder = fill(tmp_path, {"a": "old", f"{name}/notes.txt": "mine"})
+    assert folder_to_read(folder) == folder
+    with pytest.raises(ValueError, match=r"what a save has left.*notes\.txt"):
+        save(folder)
+    assert texts_in(folder) == {"a": "old", f"{name}/notes.txt": "mine"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "rule"),
+    [
+        ({"a/mine": "1"}, "must be a file, or not there"),
+        ({"sub": "1"}, "must be a folder of its own.* a file"),
+        ({"d/x/y": "1", "z": "2"}, "must be a file, or not there"),
+    ],
+)
+def test_what_is_in_the_way_of_a_set_is_said_before_it_counts(
+    texts, rule, tmp_path
+):
+    fill(tmp_path, texts)
+    with pytest.raises(ValueError, match=rule):
+        save(tmp_path)
+    assert texts_in(tmp_path) == texts
+
+
+def test_a_link_to_a_file_is_read_and_a_save_replaces_the_link(tmp_path):
+    """So the cache of a library holds the files of a model."""
+    blobs = fill(tmp_path / "blobs", {"1": "a blob", "2": "another"})
+    folder = tmp_path / "snapshots" / "x"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a").symlink_to("../../blobs/1")
+    (folder / "b").symlink_to("../../blobs/2")
+    (folder / "sub" / "c").symlink_to("../../../blobs/2")
+    assert texts_in(folder_to_read(folder))["b"] == "another"
+    save(folder)
+    assert texts_in(folder) == NEW
+    assert not (folder / "a").is_symlink()
+    assert texts_in(blobs) == {"1": "a blob", "2": "another"}
+
+
+def test_an_older_set_behind_a_link_is_not_removed(tmp_path):
+    mine = fill(tmp_path / "mine", {"c": "mine"})
+    folder = fill(tmp_path / "model", OLD)
+    (folder / "sub" / "c").unlink()
+    (folder / "sub").rmdir()
+    (folder / "sub").symlink_to(mine)
+    with write_together(folder, ("sub/c", "b")) as new:
+        fill(new, {"a": "new"})
+    assert texts_in(mine) == {"c": "mine"}
+    assert not (folder / "b").exists()
 
 
 @pytest.mark.parametrize(

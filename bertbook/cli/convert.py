@@ -50,7 +50,7 @@ def _check_is_another(source, out) -> None:
     if source.startswith("keras://"):
         folder = Path(source.removeprefix("keras://"))
     else:
-        folder = locations.find_folder(source)
+        folder = locations.named_folder(source)
     if folder.exists() and folder.resolve() == out.resolve():
         raise ValueError(
             "`--out` must be another folder than that of the model. "

@@ -14,12 +14,12 @@ from bertbook.decoder.blocks import DecoderBlock, decoder_mask
 from bertbook.decoder.config import CausalLMConfig
 from bertbook.decoder.incremental import CausalSteps, UncachedCausalSteps
 from bertbook.decoder.prompts import INPUTS, check_positions, make_prompts
+from bertbook.locations import WEIGHT_FILES
 from bertbook.model.embeddings import LearnedPositions
 from bertbook.model.layers import Dropout, gather_tokens
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
-from bertbook.weights.tensors import WEIGHT_FILES
 
 
 @keras.saving.register_keras_serializable("bertbook")

@@ -57,6 +57,7 @@ DEFAULT_OPTIONS = ("--runner=FnApiRunner",)
 WORK = ".preparing"  # the sub-folder of what is not whole yet
 HASHES = "sha256.json"
 PLAN = "plan.json"
+WORK_FILES = HASHES, PLAN
 BLOCKS, REPORTS, PLACES = "blocks", "reports", "places"
 PATTERN_CHARACTERS = frozenset("*?[]{}")
 
@@ -162,7 +163,7 @@ def prepare_with_beam(
         **chosen,
     }
     place = str(folder) if is_url(folder) else Path(folder)
-    beam_files.remove_folder(work)  # of a call that was killed
+    beam_files.remove_folder(work, WORK_FILES)  # of a call that was killed
     try:
         record = _read_record(target)
         if record is not None:
@@ -182,7 +183,7 @@ def prepare_with_beam(
         record = make_record(settings, plan["shards"], plan["totals"], names)
         _write_json(beam_files.join(target, RECORD), record, work)
     finally:
-        beam_files.remove_folder(work)
+        beam_files.remove_folder(work, WORK_FILES)
     return Corpus(place, record)
 
 
@@ -242,8 +243,8 @@ def _read_record(target: str) -> dict[str, Any] | None:
 
 def _remove_corpus(target: str) -> None:
     """Removes a corpus; first the record, without which it is none."""
-    for pattern in (RECORD, *SHARD_NAMES):
-        beam_files.remove_files(target, pattern)
+    for name in (RECORD, *SHARD_NAMES):
+        beam_files.remove_files(target, name)
 
 
 def _read_result(work: str, name: str) -> dict[str, Any]:

@@ -4,11 +4,16 @@ What Beam reads and writes depends on its extras: "gs://" needs
 `apache-beam[gcp]`, "s3://" `apache-beam[aws]`, "hdfs://" nothing more.
 """
 
+import re
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from bertbook.files import check_subfolder, numbers_in
 from bertbook.pretraining.remote_files import is_url
+
+PART = re.compile("[0-9a-f]{32}")  # the name of what `write_file` writes
 
 
 def file_systems() -> Any:
@@ -75,15 +80,44 @@ def write_file(path: str, content: bytes, work: str) -> None:
     systems.rename([part], [path])
 
 
-def remove_files(folder: str, pattern: str) -> None:
-    """Removes the files of a folder whose names match a pattern."""
-    (found,) = file_systems().match([join(folder, pattern)])
-    if found.metadata_list:
-        file_systems().delete([file.path for file in found.metadata_list])
+def remove_files(folder: str, name: str) -> None:
+    """Removes the files that a name of ours stands for, as `files_named`."""
+    paths = _files_in(folder)
+    ours = [p for p in paths if numbers_in(_name(p), name) is not None]
+    if ours:
+        file_systems().delete(ours)
 
 
-def remove_folder(folder: str) -> None:
-    """Removes a folder that holds files alone, if it is there."""
-    remove_files(folder, "*")
+def remove_folder(folder: str, names: Collection[str]) -> None:
+    """Removes a folder of work that is not whole, if it is there.
+
+    Args:
+        folder: The path or the URL of the folder.
+        names: The files that it may hold, beside those of `write_file`.
+
+    Raises:
+        ValueError: It is a link, or holds something else.
+    """
+    if not is_url(folder):
+        check_subfolder(Path(folder))
+    paths = _files_in(folder)
+    for path in paths:
+        if _name(path) not in names and not PART.fullmatch(_name(path)):
+            raise ValueError(
+                f"{folder} must hold what a killed call has left. "
+                f"Received: {path}. Move it elsewhere first."
+            )
+    if paths:
+        file_systems().delete(paths)
     if file_systems().exists(folder):
         file_systems().delete([folder])
+
+
+def _files_in(folder: str) -> list[str]:
+    """Returns the paths or the URLs of the files of a folder."""
+    (found,) = file_systems().match([join(folder, "*")])
+    return [file.path for file in found.metadata_list]
+
+
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

@@ -26,10 +26,12 @@ from bertbook.files import (
     DAMAGES,
     OPENERS,
     check_folder,
+    files_named,
     hash_file,
     parse_json,
     read_json,
     write_json,
+    write_whole,
 )
 from bertbook.pretraining.remote_files import is_url, open_url
 from bertbook.text.sentences import split_sentences
@@ -41,7 +43,7 @@ from bertbook.training.settings import (
 
 RECORD = "corpus.json"
 PARTS = "train", "held_out"
-SHARD_NAMES = "train-*.safetensors", "held_out-*.safetensors"
+SHARD_NAMES = tuple(f"{part}-{{:05d}}.safetensors" for part in PARTS)
 SHARD_TOKENS = 1_000_000
 MIXED_TOKENS = 16_000_000  # held at a time while documents are mixed
 LONGEST_SENTENCE = 512  # a longer one, in tokens, is cut
@@ -285,7 +287,8 @@ def prepare(
     for part, shard in _mix(documents, **options):
         name = shard_name(part, counts[part])
         try:
-            safetensors.numpy.save_file(vars(shard), folder / name)
+            with write_whole(folder / name) as file:
+                safetensors.numpy.save_file(vars(shard), file)
         except safetensors.SafetensorError as error:
             raise OSError(f"{folder / name}: {error}") from error
         counts[part] += 1
@@ -340,7 +343,7 @@ def make_record(
 
 def shard_name(part: str, number: int) -> str:
     """Returns the name of the file of a shard."""
-    return f"{part}-{number:05d}.safetensors"
+    return SHARD_NAMES[PARTS.index(part)].format(number)
 
 
 def join_name(folder: Path | str, name: str) -> Path | str:
@@ -676,7 +679,7 @@ def _remove_shards(folder: Path) -> None:
     """Removes a corpus; first the record, without which it is none."""
     (folder / RECORD).unlink()
     for name in SHARD_NAMES:
-        for path in folder.glob(name):
+        for path in files_named(folder, name):
             path.unlink()
 
 

@@ -5,6 +5,7 @@ of thousands of steps; here it is masked words alone, and as many steps as the
 recipe says.
 """
 
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,20 +80,21 @@ def adapt(
         ValueError: There is no text, or a row is not a string.
     """
     texts, _ = check_rows(texts, None)
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    file = out / "domain.txt"
-    file.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    return pretrain(
-        [file],
-        out,
-        recipe,
-        model=find_folder(start),
-        tokenizer=start,
-        examples=ExampleSettings(max_length=max_length, next_sentence=False),
-        held_out=0.0,
-        reporting=QUIET,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "domain.txt"
+        file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+        return pretrain(
+            [file],
+            out,
+            recipe,
+            model=find_folder(start),
+            tokenizer=start,
+            examples=ExampleSettings(
+                max_length=max_length, next_sentence=False
+            ),
+            held_out=0.0,
+            reporting=QUIET,
+        )
 
 
 def masked_rows(

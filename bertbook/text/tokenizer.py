@@ -13,7 +13,6 @@ Rust library, and we, to the longer one (to the second where both are equally
 long).
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +32,12 @@ from bertbook.checks import (
     checked_list,
     is_integer,
 )
-from bertbook.files import check_folder, write_together
+from bertbook.files import (
+    check_folder,
+    write_json,
+    write_text,
+    write_together,
+)
 from bertbook.locations import find_folder, reading
 from bertbook.text import added_tokens as whole_tokens
 from bertbook.text import wordpiece
@@ -358,14 +362,13 @@ class Tokenizer:
         folder = check_folder(folder)
         folder.mkdir(parents=True, exist_ok=True)
         text = "\n".join(self.vocabulary) + "\n"
-        (folder / "vocab.txt").write_text(text, encoding="utf-8", newline="\n")
+        write_text(folder / "vocab.txt", text)
         text = self._rust(None).to_str(pretty=True)
-        (folder / "tokenizer.json").write_text(text, encoding="utf-8")
+        write_text(folder / "tokenizer.json", text)
         settings = self._settings()
         if model_max_length is not None:
             settings["model_max_length"] = int(model_max_length)
-        text = json.dumps(settings, indent=2) + "\n"
-        (folder / TOKENIZER_CONFIG).write_text(text, encoding="utf-8")
+        write_json(folder / TOKENIZER_CONFIG, settings)
 
     def _settings(self) -> dict[str, Any]:
         """Returns what tokenizer_config.json holds."""

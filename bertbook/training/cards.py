@@ -2,11 +2,15 @@
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bertbook.files import write_text
+
 # What Markdown may take as markup; not an underscore inside a word.
+OURS = re.compile("# A .* with bertbook\n")  # the first line of a card
 SPECIAL = re.compile(r"([\\`*{}\[\]()<>#|~!&]|\b_|_\b)")
 
 
@@ -129,6 +133,12 @@ def write_translation_card(
 
 
 def _write(folder: Path, lines: list[str]) -> None:
-    """Writes the lines of a card."""
-    text = "\n".join(lines)
-    (folder / "README.md").write_text(text, encoding="utf-8")
+    """Writes the lines of a card, unless a user's own README.md is there."""
+    path = folder / "README.md"
+    if path.exists() and not OURS.match(path.read_text("utf-8", "replace")):
+        warnings.warn(
+            f"{path} is not by bertbook: it stays, and no card is written.",
+            stacklevel=3,
+        )
+        return
+    write_text(path, "\n".join(lines))

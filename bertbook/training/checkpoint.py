@@ -16,11 +16,11 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bertbook.files import write_whole
+from bertbook.files import files_named, write_whole
 from bertbook.runtime import keras
 
 KEPT = 2  # checkpoints, because the newest may be damaged
-PATTERN = "checkpoint-*.safetensors"
+NAME = "checkpoint-{:08d}.safetensors"  # of the checkpoint of a step
 
 
 def save_checkpoint(folder, step, model, state):
@@ -37,7 +37,7 @@ def save_checkpoint(folder, step, model, state):
             checkpoints are as they were.
     """
     folder = Path(folder)
-    path = folder / f"checkpoint-{step:08d}.safetensors"
+    path = folder / NAME.format(step)
     metadata = {"step": str(step), "state": json.dumps(state)}
     tensors = {
         name: np.asarray(keras.ops.convert_to_numpy(variable), order="C")
@@ -52,7 +52,7 @@ def save_checkpoint(folder, step, model, state):
             f"The checkpoint {path} could not be written: {error}. Older "
             "checkpoints are untouched; the same command goes on from them."
         ) from error
-    for old in sorted(folder.glob(PATTERN))[:-KEPT]:
+    for old in files_named(folder, NAME)[:-KEPT]:
         old.unlink()
 
 
@@ -76,7 +76,7 @@ def load_checkpoint(folder, model, fits=None):
     Raises:
         ValueError: Every checkpoint is damaged, or fits another model.
     """
-    paths = sorted(Path(folder).glob(PATTERN), reverse=True)
+    paths = files_named(Path(folder), NAME)[::-1]
     for path in paths:
         try:
             step, state, arrays = _read_checkpoint(path)
@@ -111,7 +111,7 @@ def _read_checkpoint(path):
     if not {"step", "state"} <= metadata.keys():
         raise ValueError("it does not tell its step and its state")
     step = metadata["step"]
-    if not step.isdecimal() or path.stem != f"checkpoint-{int(step):08d}":
+    if not step.isdecimal() or path.name != NAME.format(int(step)):
         raise ValueError(f"it says that it is of step {step[:20]!r}")
     try:
         state = json.loads(metadata["state"])
@@ -265,7 +265,7 @@ def _key(name):
     return "/".join(name.split("/")[:2])
 
 
-AVERAGED = "weights-*.safetensors"
+AVERAGED = "weights-{:08d}.safetensors"  # of the weights of a step
 
 
 def keep_weights(folder, step, model, max_to_keep):
@@ -283,7 +283,7 @@ def keep_weights(folder, step, model, max_to_keep):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     save_weights(_averaged_path(folder, step), model)
-    for old in sorted(folder.glob(AVERAGED))[:-max_to_keep]:
+    for old in files_named(folder, AVERAGED)[:-max_to_keep]:
         old.unlink()
 
 
@@ -299,9 +299,8 @@ def restore_kept(folder, step, steps):
         FileNotFoundError: Weights are missing; they are named.
     """
     folder = Path(folder)
-    last = _averaged_path(folder, step)
-    for path in folder.glob(AVERAGED):
-        if path.name > last.name:
+    for path in files_named(folder, AVERAGED):
+        if int(path.stem.rpartition("-")[2]) > step:
             path.unlink()
     paths = [_averaged_path(folder, number) for number in steps]
     missing = [path.name for path in paths if not path.is_file()]
@@ -313,7 +312,7 @@ def restore_kept(folder, step, steps):
 
 
 def _averaged_path(folder, step):
-    return folder / AVERAGED.replace("*", f"{step:08d}")
+    return folder / AVERAGED.format(step)
 
 
 def average_weights(folder, model):
@@ -329,7 +328,7 @@ def average_weights(folder, model):
         FileNotFoundError: Nothing was kept there.
         ValueError: A file is damaged.
     """
-    paths = sorted(Path(folder).glob(AVERAGED))
+    paths = files_named(Path(folder), AVERAGED)
     if not paths:
         raise FileNotFoundError(f"No weights to average in {folder}.")
     sums = [0.0] * len(model.weights)

@@ -28,7 +28,8 @@ def only_run(folder: Path) -> Iterator[None]:
             written into it.
 
     Raises:
-        ValueError: Another run trains into it.
+        ValueError: Another run trains into it, or it holds a file of a user
+            with the name of the lock: a link, a folder or one with content.
         OSError: It cannot be made.
     """
     made = [p for p in (folder, *folder.parents) if not p.exists()]
@@ -39,12 +40,23 @@ def only_run(folder: Path) -> Iterator[None]:
             raise ValueError(_refusal(folder, "another call in this process"))
         _held.add(place)
     try:
+        _check_name(folder / NAME)
         with _locked_file(folder / NAME, folder):
             yield
     finally:
         with _mutex:
             _held.discard(place)
         _remove_empty(made)
+
+
+def _check_name(path: Path) -> None:
+    """Refuses a file that no run has made: it would be removed at the end."""
+    is_theirs = path.is_symlink() or path.is_dir()
+    if is_theirs or path.exists() and path.stat().st_size:
+        raise ValueError(
+            f"{path} must be the empty file by which a run locks its folder, "
+            "or not there. Received: another. Name another folder."
+        )
 
 
 def _refusal(folder: Path, other: str) -> str:
@@ -65,7 +77,9 @@ class _Descriptor:
     """An open file that a forked child closes at once."""
 
     def __init__(self, path: Path):
-        self.number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        # Through a link, a file elsewhere would be made.
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        self.number = os.open(path, flags, 0o644)
         _files.add(self)
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import itertools
 import json
+import os
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -17,10 +18,14 @@ from bertbook.devices.processes import (
 )
 from bertbook.files import (
     check_folder,
+    check_subfolder,
+    files_named,
     finish_saving,
     read_json,
+    remove_parts,
     write_json,
 )
+from bertbook.locations import WEIGHTS, holds_model
 from bertbook.runtime import keras
 from bertbook.training import checkpoint
 from bertbook.training.curves import draw_curves
@@ -30,7 +35,17 @@ from bertbook.training.monitor import Log
 
 RECORD = "run.json"
 CURVES = "log.png"
-FINISHED = "model.safetensors"  # written last
+FINISHED = WEIGHTS  # written last
+# What a run writes, beside the record that it writes first and what belongs to
+# a model, which the start of a run may bring along.
+OVERWRITTEN = (
+    "log.csv",
+    CURVES,
+    "history.json",
+    "best.safetensors",
+    "adapter.safetensors",
+)
+SUBFOLDERS = ("checkpoints", "corpus", "tokenizer", "target", "tensorboard")
 DRAWING_SECONDS = 60  # between two pictures of an unfinished run
 
 
@@ -51,8 +66,6 @@ class RunFolder:
 
     def __init__(self, path, verbose=True, loss_label="loss, nats"):
         self.path = check_folder(path, "out")
-        if is_writer():
-            finish_saving(self.path)
         self.record = self.path / RECORD
         self.checkpoints = self.path / "checkpoints"
         self.verbose = verbose
@@ -72,6 +85,8 @@ class RunFolder:
         with only_run(self.path) if writer else contextlib.nullcontext():
             wait_for_all("the folder is held")
             self._check_seen()
+            if writer:
+                self._clean()
             wait_for_all("the folder is seen")
             yield
             wait_for_all("the folder is whole")
@@ -85,9 +100,17 @@ class RunFolder:
                 "what process 0 writes."
             )
 
+    def _clean(self):
+        """Does what a killed process has left to do; refuses links."""
+        for name in SUBFOLDERS:
+            check_subfolder(self.path / name)
+        finish_saving(self.path)
+        for folder in (self.path, self.checkpoints):
+            remove_parts(folder)
+
     def keeps_something(self):
         """Returns whether a checkpoint or a trained model is there."""
-        return last_step(self.path) is not None or _holds_model(self.path)
+        return last_step(self.path) is not None or holds_model(self.path)
 
     def is_finished(self):
         """Returns whether the run is finished, and says so."""
@@ -113,6 +136,18 @@ class RunFolder:
         check_same(record, "settings")
         if self.keeps_something():
             check_record(self.record, record, added)
+        elif not self.record.is_file():
+            self._check_free()
+
+    def _check_free(self):
+        """Refuses a folder whose files a new run would write over."""
+        theirs = [n for n in OVERWRITTEN if os.path.lexists(self.path / n)]
+        if theirs:
+            raise ValueError(
+                "`out` must be a folder without files of a user that the run "
+                f"would write over. Received: {self.path / theirs[0]}, of no "
+                f"run, as there is no {RECORD}. Name another folder."
+            )
 
     def begin(self, record, added=()):
         """Writes the record of a run, or refuses another one, as `check`."""
@@ -161,10 +196,6 @@ class RunFolder:
         self.drawn = time.monotonic()
 
 
-def _holds_model(folder: Path) -> bool:
-    return any(folder.glob("model*.safetensors"))
-
-
 def last_step(folder: str | Path) -> int | None:
     """Returns the step after which the same call goes on.
 
@@ -175,9 +206,8 @@ def last_step(folder: str | Path) -> int | None:
         The step of the newest checkpoint; None where there is none, so that
         the run begins again.
     """
-    paths = Path(folder, "checkpoints").glob(checkpoint.PATTERN)
-    numbers = [path.stem.rpartition("-")[2] for path in paths]
-    return max((int(n) for n in numbers if n.isdecimal()), default=None)
+    paths = files_named(Path(folder, "checkpoints"), checkpoint.NAME)
+    return int(paths[-1].stem.rpartition("-")[2]) if paths else None
 
 
 def fit_steps(model, batches, steps, monitor, callbacks=()):
@@ -246,7 +276,7 @@ def check_record(
             or it is damaged.
     """
     if not path.is_file():
-        kept = "a model" if _holds_model(path.parent) else "checkpoints"
+        kept = "a model" if holds_model(path.parent) else "checkpoints"
         raise ValueError(
             f"{path.parent} holds {kept}, but no {path.name} of the run that "
             f"made {'it' if kept == 'a model' else 'them'}. Name another "

@@ -5,14 +5,17 @@ shapes of that call. Here the signature is known: integers of any number of
 rows and any length, under the names of a batch.
 """
 
+import contextlib
 import importlib.util
+import io
 from pathlib import Path
 
+from bertbook.files import check_folder, write_together, write_whole
 from bertbook.islands import exporting
 from bertbook.runtime import keras
 from bertbook.weights.matrices import (
+    check_floats,
     float_weights,
-    matrix_layers,
     tensor_name,
 )
 
@@ -38,29 +41,47 @@ def export_model(model, path, format, verbose, input_signature, **options):
             cannot hold a layer of the model, as one that is quantized; or the
             backend is not TensorFlow.
         ImportError: What writes the format is not installed.
+        OSError: The disk is full, or `path` cannot be written; what was there
+            stays.
     """
     if not isinstance(path, str | Path):
         raise ValueError(f"`filepath` must be a path. Received: {path!r}.")
     _check_format(format, Path(path))
     if format != "tf_saved_model":
-        _check_floats(model, format)
+        check_floats(
+            model,
+            f'`format="{format}"` holds floats: export before you quantize, or '
+            'as "tf_saved_model".',
+        )
     if input_signature is None:
         input_signature = signature_of(model)
     if format == "litert":
         options = {**_builtin_operations(), **options}
     if format != "tf_saved_model":
         model = _in_float32(model)
-    with exporting():
-        keras.Model.export(
-            model,
-            str(path),
-            format=format,
-            verbose=verbose,
-            input_signature=input_signature,
-            **options,
-        )
-    if format == "onnx":
-        _check_operations(str(path))
+
+    def write(place):
+        """Exports to a place of our own, and names the one asked for."""
+        said = io.StringIO()
+        with exporting(), contextlib.redirect_stdout(said):
+            keras.Model.export(
+                model,
+                str(place),
+                format=format,
+                verbose=verbose,
+                input_signature=input_signature,
+                **options,
+            )
+        print(said.getvalue().replace(str(place), str(path)), end="")
+
+    if format == "tf_saved_model":
+        with write_together(Path(path), last="saved_model.pb") as new:
+            write(new)
+        return
+    with write_whole(Path(path)) as part:
+        write(part)
+        if format == "onnx":
+            _check_operations(str(part))
 
 
 def signature_of(model):
@@ -92,9 +113,11 @@ def _check_format(format, path):
             '`filepath` must end in ".tflite" for `format="litert"`. '
             f"Received: {path}."
         )
-    if format == "onnx" and path.is_dir():
+    if format == "tf_saved_model":
+        check_folder(path, "filepath")
+    elif path.is_dir():
         raise ValueError(
-            '`filepath` must be a file for `format="onnx"`. Received the '
+            f'`filepath` must be a file for `format="{format}"`. Received the '
             f"folder {path}."
         )
     writer = WRITERS.get(format)
@@ -129,21 +152,10 @@ def _in_float32(model):
     return copy
 
 
-def _check_floats(model, format):
-    """Refuses integers where a format has no products of them."""
-    for layer in matrix_layers(model):
-        if layer.quantization_mode is not None:
-            raise ValueError(
-                f'`format="{format}"` holds floats: export before you '
-                'quantize, or as "tf_saved_model". Received: '
-                f"{layer.quantization_mode!r} in {layer.path}."
-            )
-
-
 def _check_operations(path):
     """Refuses an ONNX file that holds operations that ONNX does not know.
 
-    The converter only logs them. The file is removed.
+    The converter only logs them.
     """
     import onnx
 
@@ -153,7 +165,6 @@ def _check_operations(path):
         onnx.checker.ValidationError,
         onnx.shape_inference.InferenceError,
     ) as error:
-        Path(path).unlink()
         raise ValueError(
             f'`format="onnx"` cannot hold this model: {error}'
         ) from error

@@ -11,6 +11,8 @@ from pathlib import Path
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights.matrices import (
+    AS_FLOATS,
+    SCALED,
     collecting_little,
     layer_names,
     matrix_layers,
@@ -72,9 +74,25 @@ def quantization_to_config(model):
     Returns:
         A dict by the name of a layer: its mode and, where there is one, Keras'
         config of it. A file gives back what this returns.
+
+    Raises:
+        ValueError: A layer is quantized in a way that Keras does not read
+            again, or has adapters too, which Keras would round.
     """
     if not any(layer.quantization_mode for layer in matrix_layers(model)):
         return {}
+    for layer in matrix_layers(model):
+        if layer.quantization_mode not in (*AS_FLOATS, *SCALED):
+            raise ValueError(
+                'A copy or a file keeps "int8", "int4" and "float8". Received: '
+                f"{layer.quantization_mode!r} in {layer.path}."
+            )
+        if layer.quantization_mode and layer.lora_enabled:
+            raise ValueError(
+                "`model` must have no adapters beside quantized matrices, into "
+                "which a copy would round them: `merge_lora` before you "
+                f"quantize. Received: both in {layer.path}."
+            )
     settings = {
         name: {
             "mode": layer.quantization_mode,

@@ -19,6 +19,8 @@ from bertbook.files import check_folder, write_whole
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     ADAPTERS,
+    TABLE_ADAPTERS,
+    check_floats,
     check_plain,
     collecting_little,
     float_matrix,
@@ -79,8 +81,9 @@ def add_lora(model, rank=8, alpha=None, layers=LAYERS):
 
     Raises:
         ValueError: `model` is no model of this package, has adapters, or is
-            quantized; `rank` or `alpha` is out of range; or `layers` names a
-            layer that the model does not have.
+            quantized; `rank` or `alpha` is out of range, or `rank` larger than
+            a side of a matrix; or `layers` names a layer that the model does
+            not have. The model is as it was.
 
     >>> import bertbook as bb
     >>> model = bb.BertForSequenceClassification.from_pretrained("mini-taught")
@@ -90,13 +93,23 @@ def add_lora(model, rank=8, alpha=None, layers=LAYERS):
     rank, alpha = _check_numbers(rank, alpha)
     targets = _targets(model, layers)
     check_plain(model)
-    model.trainable = True  # for every part, whatever was frozen before
-    trained = {id(weight) for weight in _head(model).values()}
+    _check_rank(rank, targets)
     settings = LoraSettings(rank, alpha, tuple(layers), _hash_base(model))
-    for weight in model.weights:
-        weight.trainable = id(weight) in trained
-    for layer in targets.values():
-        _enable(layer, rank, alpha)
+    trained = {id(weight) for weight in _head(model).values()}
+    before = [(part, part.trainable) for part in _parts(model)]
+    try:
+        model.trainable = True  # for every part, whatever was frozen before
+        for weight in model.weights:
+            weight.trainable = id(weight) in trained
+        for layer in targets.values():
+            _enable(layer, rank, alpha)
+    except BaseException:  # of memory, say: the model is as it was
+        for layer in targets.values():
+            _remove(layer)
+            layer._tracker.lock()  # Keras opens it to add a weight
+        for part, trainable in before:
+            part.trainable = trainable
+        raise
     model.lora = settings
     _forget_compilation(model)
     counts = [
@@ -104,6 +117,22 @@ def add_lora(model, rank=8, alpha=None, layers=LAYERS):
         for weights in (model.trainable_weights, model.weights)
     ]
     return TrainedParameters(*counts)
+
+
+def _check_rank(rank, targets):
+    """Refuses a rank that no product of two matrices can have."""
+    for name, layer in targets.items():
+        most = min(layer._kernel.shape)
+        if rank > most:
+            raise ValueError(
+                f"`rank` must be at most {most}, the smaller side of {name}. "
+                f"Received: {rank}."
+            )
+
+
+def _parts(model):
+    """Returns the layers and the weights, which can be frozen each."""
+    return [*model._flatten_layers(), *model.weights]
 
 
 def _enable(layer, rank, alpha):
@@ -162,8 +191,14 @@ def _merge(layer):
     is_table = isinstance(layer, keras.layers.Embedding)
     name = "embeddings" if is_table else "kernel"
     getattr(layer, f"_{name}").assign(float_matrix(layer))
-    for end in "ab":
-        delattr(layer, f"lora_{name}_{end}")
+    _remove(layer)
+
+
+def _remove(layer):
+    """Removes the adapters of a layer, or as many as it has."""
+    for name in (*ADAPTERS, *TABLE_ADAPTERS):
+        if hasattr(layer, name):
+            delattr(layer, name)
     layer.lora_enabled = False
     layer.lora_rank = layer.lora_alpha = None
 
@@ -177,9 +212,14 @@ def save_adapter(model, folder):
 
     Raises:
         ValueError: The model has no adapters, its frozen weights have changed,
-            or a value is NaN or infinite.
+            a matrix is quantized, or a value is NaN or infinite.
         OSError: The disk is full, or the folder cannot be written.
     """
+    check_floats(
+        model,
+        "`save_adapter` writes floats: call it before you quantize, or "
+        '`model.save("small.keras")` after it.',
+    )
     settings = _check_unchanged(model)
     arrays = {
         name: np.ascontiguousarray(ops.convert_to_numpy(weight), "float32")
@@ -354,6 +394,7 @@ def _check_fits(model, about, path):
             f"{path} belongs to a {about['architecture']}. Received: "
             f"{model.architecture}."
         )
+    check_floats(model)
     if model.lora is None:
         check_plain(model)
     else:

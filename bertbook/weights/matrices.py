@@ -84,10 +84,20 @@ def matrix_layers(model):
 
 
 def check_plain(model):
-    """Refuses a model that has adapters, or matrices of integers.
+    """Refuses a model that has adapters, or is quantized.
 
     Raises:
-        ValueError: It is quantized, or has adapters; the layer is named.
+        ValueError: It is, or has them; the layer is named.
+    """
+    check_merged(model)
+    check_floats(model)
+
+
+def check_merged(model):
+    """Refuses a model that has adapters.
+
+    Raises:
+        ValueError: It has; the layer is named.
     """
     for layer in matrix_layers(model):
         if layer.lora_enabled:
@@ -95,11 +105,16 @@ def check_plain(model):
                 "`model` has adapters: `merge_lora` merges them first. "
                 f"Received: rank {layer.lora_rank} in {layer.path}."
             )
-    check_floats(model)
 
 
-def check_floats(model):
-    """Refuses a model with matrices of integers, which cannot learn.
+def check_floats(
+    model, rule="`model` must hold floats: do this first, then quantize."
+):
+    """Refuses a quantized model, where floats learn or are written.
+
+    Args:
+        model: A model of this package.
+        rule: What must be, for the message.
 
     Raises:
         ValueError: It is quantized; the layer is named.
@@ -107,8 +122,7 @@ def check_floats(model):
     for layer in matrix_layers(model):
         if layer.quantization_mode is not None:
             raise ValueError(
-                "`model` must hold floats: do this first, then quantize. "
-                f"Received: {layer.quantization_mode!r} in {layer.path}."
+                f"{rule} Received: {layer.quantization_mode!r} in {layer.path}."
             )
 
 

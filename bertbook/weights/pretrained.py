@@ -6,6 +6,7 @@ import operator
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,13 @@ from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.checks import is_integer
 from bertbook.config import BertConfig, StoredConfig
-from bertbook.files import check_folder, write_together
+from bertbook.files import (
+    check_folder,
+    finish_saving,
+    write_together,
+    write_whole,
+)
+from bertbook.locations import WEIGHT_FILES, WEIGHTS, holds_model
 from bertbook.runtime import (
     choose_dtype,
     compile_with,
@@ -34,14 +41,14 @@ from bertbook.weights.keras_config import (
     tokenizer_to_config,
 )
 from bertbook.weights.matrices import (
+    check_floats,
+    check_merged,
     collecting_little,
     float_weights,
     tensor_name,
 )
 from bertbook.weights.names import thirds_of
 from bertbook.weights.sentence_transformers import SENTENCE_FILES
-from bertbook.weights.shapes import shown_shapes
-from bertbook.weights.tensors import WEIGHT_FILES, WEIGHTS
 from bertbook.weights.vocabulary import digest_entry, find_tokenizer
 
 
@@ -94,6 +101,11 @@ class Pretrained:
     def __init__(self, **kwargs):
         refuse_forked_process()
         super().__init__(**kwargs)
+        if self.dtype_policy.quantization_mode is not None:
+            raise ValueError(
+                '`dtype` must be one of floats: `model.quantize("int8")` '
+                f"quantizes a model. Received: {self.dtype_policy.name}."
+            )
 
     def __call__(self, batch, *args, **kwargs):
         """Checks a batch, then calls the model; see its `call`.
@@ -327,26 +339,48 @@ class Pretrained:
     def quantize(self, mode=None, **options):
         """Quantizes every matrix that Keras can, as `keras.Model.quantize`.
 
-        Layers without a matrix are as they were, and not warned of.
+        Layers without a matrix are as they were, and not warned of. `save`
+        keeps what is quantized, in a .keras file; `save_pretrained` does not.
 
         Args:
             mode: "int8", or another mode of Keras.
             **options: As in `keras.Model.quantize`.
+
+        Raises:
+            ValueError: The model has adapters.
         """
+        check_merged(self)
         with collecting_little(), warnings.catch_warnings():
             without = "Layer .* does not have a `quantize` method implemented"
             warnings.filterwarnings("ignore", message=without)
             super().quantize(mode, **options)
 
-    def summary(self, *args, **kwargs):
-        """Prints the layers as `keras.Model.summary`, with their shapes.
+    def save(self, filepath, overwrite=True, zipped=None, **options):
+        """Writes a .keras file as `keras.Model.save`, whole or not at all.
+
+        It keeps the tokenizer, and how layers are quantized; adapters become
+        part of the weights. `keras.saving.load_model` reads it once bertbook
+        is imported.
 
         Args:
-            *args: As in `keras.Model.summary`.
-            **kwargs: As in `keras.Model.summary`.
+            filepath: The file, which ends in .keras.
+            overwrite: As in `keras.Model.save`.
+            zipped: As in `keras.Model.save`.
+            **options: As in `keras.Model.save`.
+
+        Raises:
+            ValueError: `filepath` has another end, or a quantized layer has
+                adapters; an older file is as it was.
         """
-        with shown_shapes(self):
-            super().summary(*args, **kwargs)
+        options |= {"overwrite": overwrite, "zipped": zipped}
+        is_file = str(filepath).endswith(".keras") and "://" not in str(
+            filepath
+        )
+        if not is_file or zipped is False or not overwrite:
+            super().save(filepath, **options)
+            return
+        with write_whole(Path(filepath)) as part:
+            super().save(part, **options)
 
     def get_config(self):
         """Returns what Keras needs to build this model again.
@@ -355,7 +389,8 @@ class Pretrained:
         and copies by Keras keep them.
 
         Raises:
-            ValueError: A layer is quantized in a way that is not read.
+            ValueError: A layer is quantized in a way that is not read, or has
+                adapters too.
         """
         config = {**super().get_config(), "config": self.config.to_dict()}
         for name in self.tokenizer_names:
@@ -529,8 +564,10 @@ class Pretrained:
 
         They take effect together: at any moment the folder holds the old
         model or the new one. Files of an older model that the new one does
-        not have are removed. An encoder from a folder of sentence-transformers
-        also gets the files by which that library makes the same vectors.
+        not have are removed; what is a user's own stays. What adapters add
+        becomes part of the matrices. An encoder from a folder of
+        sentence-transformers also gets the files by which that library makes
+        the same vectors.
 
         Args:
             folder: Made where it is missing.
@@ -540,13 +577,21 @@ class Pretrained:
 
         Raises:
             ValueError: An argument has an unknown value, or weights are NaN,
-                infinite or too large for `dtype`; all are named.
+                infinite or too large for `dtype`; all are named. The model is
+                quantized; the message says what keeps it. Or a link leads out
+                of `folder`.
             OSError: The disk is full, or `folder` cannot be written.
         """
         folder = check_folder(folder)
+        check_floats(
+            self,
+            "`save_pretrained` writes floats, as other libraries read them: "
+            '`model.save("small.keras")` keeps a quantized model.',
+        )
         _check_stored_dtype(dtype)
         _check_shard_bytes(max_shard_bytes)
         arrays = _stored(named_tensors(self), dtype)
+        finish_saving(folder)  # what is there decides what is replaced
         extra = {**self.config.extra, "architectures": [self.architecture]}
         extra.pop("torch_dtype", None)  # an older name of the same
         config = self.config.replace(extra={**extra, "dtype": dtype})
@@ -555,11 +600,11 @@ class Pretrained:
             self._write(new, config, arrays, max_shard_bytes, self._metadata())
 
     def _replaced(self, folder):
-        """Returns the patterns of an older model's files in a folder.
+        """Returns the names of an older model's files in a folder.
 
         A tokenizer beside no weights is nobody's yet: it stays.
         """
-        if not any(any(folder.glob(name)) for name in WEIGHT_FILES):
+        if not holds_model(folder):
             return (*WEIGHT_FILES, *SENTENCE_FILES)
         old = [name for name in TOKENIZER_FILES if (folder / name).is_file()]
         if self.tokenizer is None and old:

@@ -13,14 +13,15 @@ from typing import Any
 
 from bertbook.checks import is_integer
 from bertbook.config import POOLINGS, BertConfig
-from bertbook.files import DataFile, parse_json, read_json
+from bertbook.files import DataFile, parse_json, read_json, write_json
 
 KEY = "text_vectors"  # in `extra` of the config, which every kind of file keeps
 MODULES = "modules.json"
 SETTINGS = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
+POOLING = "1_Pooling/config.json"
 # What belongs to an older model where a new one is saved.
-SENTENCE_FILES = (MODULES, SETTINGS, PROMPTS, "*_Pooling/config.json")
+SENTENCE_FILES = (MODULES, SETTINGS, PROMPTS, POOLING)
 # The keys of the older releases, each true or false.
 MODES = {
     "pooling_mode_cls_token": "cls",
@@ -269,7 +270,7 @@ def write_vectors(folder: Path, config: BertConfig) -> None:
     }
     files: dict[str, Any] = {
         MODULES: modules,
-        "1_Pooling/config.json": pooling,
+        POOLING: pooling,
         SETTINGS: {
             "max_seq_length": vectors.max_length,
             "do_lower_case": vectors.lowercase,
@@ -282,5 +283,4 @@ def write_vectors(folder: Path, config: BertConfig) -> None:
         }
     for name, values in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        text = json.dumps(values, indent=2) + "\n"
-        (folder / name).write_text(text, encoding="utf-8")
+        write_json(folder / name, values)

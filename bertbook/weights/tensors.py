@@ -12,10 +12,8 @@ import safetensors
 import safetensors.numpy
 
 from bertbook.files import read_json, write_json
+from bertbook.locations import INDEX, SHARD, WEIGHTS
 
-WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"
-WEIGHT_FILES = ("model*.safetensors", INDEX)  # those of an older model go
 SET = "set"  # in each of several files: what the files of one save share
 FLOATS = ("F64", "F32", "F16", "BF16")  # as safetensors calls them
 
@@ -99,7 +97,7 @@ def _assign_files(
     if len(groups) == 1:
         return {WEIGHTS: groups[0]}
     return {
-        f"model-{number:05d}-of-{len(groups):05d}.safetensors": group
+        SHARD.format(number, len(groups)): group
         for number, group in enumerate(groups, start=1)
     }
 

@@ -361,3 +361,36 @@ def test_the_command_prepares_without_a_backend(tmp_path):
         assert counts.startswith("44 documents, ")
         assert loaded == ""
     assert files_of(tmp_path / "one") == files_of(tmp_path / "many")
+
+
+# Files of a user.
+
+
+def test_what_is_only_like_a_shard_stays(tmp_path):
+    folder = tmp_path / "out"
+    prepare_with_beam(shelf(), mini(), folder, shard_tokens=9_001)
+    names = ("train-mine.safetensors", "train-00001.old.safetensors")
+    theirs = dict.fromkeys((*names, "corpus.json.bak"), b"mine")
+    for name, data in theirs.items():
+        (folder / name).write_bytes(data)
+    settings = {"held_out": 0.0, "replace": True}
+    prepare_with_beam(shelf(), mini(), folder, **settings)
+    prepare(shelf(), mini(), tmp_path / "whole", held_out=0.0)
+    assert files_of(folder) == files_of(tmp_path / "whole") | theirs
+
+
+@pytest.mark.parametrize("kind", ["link", "folder"])
+def test_a_folder_of_work_that_is_a_users_own_stays(kind, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine", "utf-8")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    work = folder / beam_corpus.WORK
+    if kind == "link":
+        work.symlink_to(mine)
+    else:
+        mine.rename(work)
+    with pytest.raises(ValueError, match=rf"{beam_corpus.WORK} must"):
+        prepare_with_beam(shelf(), mini(), folder)
+    assert (work / "notes.txt").read_text("utf-8") == "mine"

@@ -10,6 +10,9 @@ import book
 README = book.ROOT / "README.md"
 USING = book.ROOT / "docs" / "using.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LEFT_OUT = re.compile(
+    r"^```(?!python\n|sh\n)(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
 
 
 def blocks(text):
@@ -38,6 +41,13 @@ def test_the_python_blocks_run(path, tmp_path, monkeypatch):
     assert blocks(path.read_text("utf-8")), f"{path} holds no Python"
     monkeypatch.chdir(tmp_path)
     run(path, {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("path", [README, USING], ids=lambda path: path.name)
+def test_no_block_is_left_out_but_what_asks_the_network(path):
+    """Those are marked `py`, and say so by an address on the Hub."""
+    for mark, source in LEFT_OUT.findall(path.read_text("utf-8")):
+        assert (mark, "hf://" in source) == ("py", True), source
 
 
 def test_the_first_result_comes_within_15_lines():

@@ -17,6 +17,15 @@ def write(path, content):
     return path
 
 
+def texts_in(folder):
+    """Returns the text of every file below a folder, by its path in it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text("utf-8")
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 def write_archive(path, members, packed=True):
     """Writes a ZIP archive of texts."""
     path.parent.mkdir(parents=True, exist_ok=True)

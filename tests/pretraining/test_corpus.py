@@ -446,8 +446,6 @@ def test_a_record_that_was_being_written_does_not_count(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             shelf_corpus(tmp_path)
     assert RECORD not in files_of(tmp_path)
-    # What a kill leaves.
-    (tmp_path / f"{RECORD}.part").write_bytes(b'{"shards": {"train"')
     made = shelf_corpus(tmp_path)
     assert json.loads((tmp_path / RECORD).read_text()) == made.record
     assert sorted(files_of(tmp_path)) == [RECORD, made.shards()[0].name]
@@ -736,8 +734,32 @@ def test_a_corpus_that_gives_way_leaves_no_shard(tmp_path):
     folder = tmp_path / "out"
     prepare(shelf(), mini(), folder, shard_tokens=2_000)
     many = len(list(folder.iterdir()))
+    theirs = (
+        "train-mine.safetensors",
+        "train-00001.old.safetensors",
+        "train-1.safetensors",
+    )
+    for name in theirs:  # of a user, and no shards
+        (folder / name).write_text("mine", "utf-8")
+    outside = tmp_path / "outside"
+    outside.write_text("mine", "utf-8")
+    (folder / "train-00000.safetensors").unlink()
+    (folder / "train-00000.safetensors").symlink_to(outside)
     made = prepare(shelf(), mini(), folder, held_out=0.0, replace=True)
+    for path in (outside, *(folder / name for name in theirs)):
+        assert path.read_text("utf-8") == "mine"
+        path.unlink()
     assert len(list(folder.iterdir())) == len(made.shards()) + 1 < many
+
+
+def test_a_shard_is_not_written_through_a_link(tmp_path):
+    outside = tmp_path / "outside"
+    outside.write_text("mine", "utf-8")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "train-00000.safetensors").symlink_to(outside)
+    made = prepare(shelf(), mini(), tmp_path / "out", held_out=0.0)
+    assert len(read_shard(made.shards()[0])) > 1
+    assert outside.read_text("utf-8") == "mine"
 
 
 @pytest.mark.parametrize(

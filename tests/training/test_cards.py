@@ -52,3 +52,16 @@ def test_a_card_shows_the_name_of_a_file_as_it_is(name, tmp_path):
     assert not re.search(r"(?<!\\)[*`<>#|~!&\[\]()]", line.replace(r"\\", ""))
     shown = re.sub(r"\\(.)", r"\1", line)
     assert shown == "".join(c if c.isprintable() else " " for c in name)
+
+
+def test_a_readme_of_a_user_stays(tmp_path):
+    path = tmp_path / "README.md"
+    path.write_text("# My notes\n", "utf-8")
+    corpus = {"files": [], "tokens": 3, "documents": 1, "held_out": 0.1}
+    with pytest.warns(UserWarning, match=r"README\.md is not by bertbook"):
+        write_card(tmp_path, RECORD, corpus)
+    assert path.read_text("utf-8") == "# My notes\n"
+    path.unlink()
+    for tokens in (3, 4):  # a card of ours gives way to the next
+        write_card(tmp_path, RECORD, {**corpus, "tokens": tokens})
+    assert "Trained on 4 tokens" in path.read_text("utf-8")

@@ -232,10 +232,32 @@ def test_weights_too_large_for_an_answer_are_not_kept(model):
         checkpoint.check_finite(model, 3, lambda: model(x, training=False))
 
 
-def test_half_written_files_are_not_taken(model, tmp_path):
-    checkpoint.save_checkpoint(tmp_path, 1, model, "first")
-    (tmp_path / "checkpoint-00000002.part").write_bytes(b"half")
-    assert checkpoint.load_checkpoint(tmp_path, model) == (1, "first")
+OF_A_USER = (
+    "checkpoint-00000000.backup.safetensors",
+    "checkpoint-best.safetensors",
+    "checkpoint-0.safetensors",
+    "checkpoint-00000009.part",
+    "weights-mine.safetensors",
+    "weights-00000000.safetensors.old",
+    "weights-00000009-best.safetensors",
+)
+
+
+def test_files_of_a_user_are_neither_taken_nor_removed(model, tmp_path):
+    for name in OF_A_USER:
+        (tmp_path / name).write_bytes(b"mine")
+    for step in (1, 10**8 - 1, 10**8):
+        checkpoint.save_checkpoint(tmp_path, step, model, f"{step}")
+        checkpoint.keep_weights(tmp_path, step, model, 2)
+    assert checkpoint.load_checkpoint(tmp_path, model) == (10**8, f"{10**8}")
+    checkpoint.restore_kept(tmp_path, 10**8 - 1, [10**8 - 1])
+    checkpoint.average_weights(tmp_path, model)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *OF_A_USER,
+        f"checkpoint-{10**8 - 1}.safetensors",
+        f"checkpoint-{10**8}.safetensors",
+        f"weights-{10**8 - 1}.safetensors",
+    }
 
 
 # Weights alone.

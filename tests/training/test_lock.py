@@ -81,6 +81,27 @@ def test_a_folder_is_free_again_after_an_error(tmp_path):
     assert [p.name for p in (tmp_path / "a" / "b").iterdir()] == ["kept"]
 
 
+@pytest.mark.parametrize("kind", ["text", "link", "dangling", "folder"])
+def test_a_lock_that_is_a_users_own_is_neither_opened_nor_removed(
+    kind, tmp_path
+):
+    mine, path = tmp_path / "mine", tmp_path / "out" / NAME
+    path.parent.mkdir()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "text":
+        path.write_text("mine", "utf-8")
+    else:
+        path.symlink_to(mine)
+    if kind == "link":
+        mine.write_text("", "utf-8")
+    told = refused(tmp_path / "out")
+    assert f"{path} must be the empty file by which a run locks" in told
+    assert os.path.lexists(path)
+    assert mine.exists() == (kind == "link")
+    assert refused(tmp_path / "other") == "", "the folder is not held"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning")

@@ -1,11 +1,19 @@
 """`RunFolder`: one run a folder, the one that its record tells of."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
-from bertbook.training.run import RunFolder, hash_columns, last_step
+from bertbook.training.run import (
+    OVERWRITTEN,
+    SUBFOLDERS,
+    RunFolder,
+    hash_columns,
+    last_step,
+)
+from tests.helpers.set_files import texts_in
 
 RECORD = {"steps": 3, "shape": (1, 2), "recipe": {"seed": 0, "rate": 0.5}}
 
@@ -89,8 +97,52 @@ def test_the_last_step_is_that_of_the_newest_checkpoint(tmp_path):
     folder = begun(tmp_path, step=8)
     (folder.checkpoints / "checkpoint-00000010.safetensors").touch()
     (folder.checkpoints / "checkpoint-new.safetensors").touch()
-    (folder.checkpoints / "checkpoint-00000099.safetensors.part").touch()
+    for name in (
+        "00000099.safetensors.part",
+        "00000099.old.safetensors",
+        "99.safetensors",
+    ):
+        (folder.checkpoints / f"checkpoint-{name}").touch()
     assert last_step(tmp_path) == 10
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_a_new_run_writes_over_no_file_of_a_user(name, tmp_path):
+    (tmp_path / name).write_text("mine", "utf-8")
+    folder = RunFolder(tmp_path, verbose=False)
+    with pytest.raises(ValueError, match=f"`out` must.*{re.escape(name)}"):
+        folder.begin(RECORD)
+    assert texts_in(tmp_path) == {name: "mine"}
+    folder.record.write_text(json.dumps(RECORD))  # then it is of that run
+    folder.begin(RECORD)
+
+
+@pytest.mark.parametrize("name", SUBFOLDERS)
+def test_a_run_writes_through_no_link(name, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / f".bertbook-{'a1' * 8}.json").write_text("mine", "utf-8")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).symlink_to(mine)
+    before = texts_in(mine)
+    folder = RunFolder(tmp_path / "out", verbose=False)
+    with (
+        pytest.raises(ValueError, match=f"{name} must be a folder.* a link"),
+        folder.hold(),
+    ):
+        pass
+    assert texts_in(mine) == before
+    assert [p.name for p in (tmp_path / "out").iterdir()] == [name]
+
+
+def test_what_a_killed_run_has_left_is_removed_by_the_next(tmp_path):
+    folder = begun(tmp_path)
+    kept = texts_in(tmp_path)
+    (tmp_path / "movie.part").touch()
+    for path in (tmp_path, folder.checkpoints):
+        (path / f".bertbook-{'a1' * 8}.safetensors").touch()
+    with folder.hold():
+        assert texts_in(tmp_path) == {**kept, "movie.part": "", "run.lock": ""}
 
 
 def test_a_log_is_drawn_at_the_end_and_once_a_minute(tmp_path, monkeypatch):

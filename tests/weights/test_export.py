@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tests.helpers.every_model import (
     outputs_of,
 )
 from tests.helpers.models import to_numpy
+from tests.helpers.set_files import texts_in
 
 on_tensorflow = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow",
@@ -156,13 +158,69 @@ def test_gelu_is_the_same_while_exporting():
         ("served", "torch", "`format` must be one of tf_saved_model"),
         ("model.lite", "litert", r"`filepath` must end in .*\.tflite"),
         ("", "onnx", "`filepath` must be a file"),
+        ("x.tflite", "litert", "`filepath` must be a file"),
+        ("x.txt", "tf_saved_model", "`filepath` must be a folder"),
     ],
 )
 def test_what_cannot_be_exported_is_said(path, format, message, tmp_path):
     model = make("BertForQuestionAnswering")
+    if path == "x.tflite":
+        (tmp_path / path).mkdir()
+    elif path == "x.txt":
+        (tmp_path / path).write_text("mine", "utf-8")
+    before = texts_in(tmp_path)
     with pytest.raises(ValueError, match=f"{message}.* Received"):
         model.export(tmp_path / path, format=format)
-    assert list(tmp_path.iterdir()) == []
+    assert texts_in(tmp_path) == before
+
+
+@on_tensorflow
+@pytest.mark.parametrize(
+    ("path", "format"),
+    [("", "tf_saved_model"), ("a.onnx", "onnx"), ("a.tflite", "litert")],
+)
+def test_an_export_that_fails_leaves_what_was_there(
+    path, format, tmp_path, monkeypatch
+):
+    def write_half(model, place, **options):
+        half = Path(place)
+        if format == "tf_saved_model":
+            (half / "variables").mkdir()
+            half = half / "saved_model.pb"
+        half.write_text("half", "utf-8")
+        raise MemoryError
+
+    monkeypatch.setattr(export, "WRITERS", {})
+    monkeypatch.setattr(keras.Model, "export", write_half)
+    for name in ("saved_model.pb", "a.onnx", "a.tflite", "mine.txt"):
+        (tmp_path / name).write_text(f"old {name}", "utf-8")
+    before = texts_in(tmp_path)
+    with pytest.raises(MemoryError):
+        make("BertEncoder").export(tmp_path / path, format=format)
+    assert texts_in(tmp_path) == before
+
+
+@on_tensorflow
+def test_an_export_keeps_files_of_a_user_and_follows_no_link(tmp_path, capsys):
+    folder, mine = tmp_path / "served", tmp_path / "mine"
+    for place in (folder, mine):
+        place.mkdir()
+        (place / "notes.txt").write_text("mine", "utf-8")
+    (folder / "variables").symlink_to(mine)
+    model = make("BertForSequenceClassification")
+    with pytest.raises(ValueError, match="variables must be a folder of its"):
+        model.export(folder)
+    assert texts_in(mine) == {"notes.txt": "mine"}
+    (folder / "variables").unlink()
+    (folder / "fingerprint.pb").symlink_to(mine / "notes.txt")
+    capsys.readouterr()
+    model.export(folder)
+    assert f"Saved artifact at '{folder}'" in capsys.readouterr().out
+    assert texts_in(mine) == {"notes.txt": "mine"}
+    assert (folder / "notes.txt").read_text("utf-8") == "mine"
+    layer = keras.layers.TFSMLayer(folder, call_endpoint="serve")
+    batch = draw_batch(model)
+    check_close(named(to_numpy(layer(batch))), outputs_of(model, batch), 1e-5)
 
 
 @on_tensorflow

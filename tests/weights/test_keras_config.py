@@ -113,6 +113,88 @@ def test_a_quantized_model_loads_from_its_file(mode, kind, tmp_path):
     assert modes == [mode] * len(settings)
 
 
+@every_way
+@pytest.mark.parametrize("mode", ["int8", "int4"])
+def test_a_copy_keeps_a_quantized_model(mode, way, tmp_path):
+    model = make("BertForSequenceClassification")
+    model.quantize(mode)
+    again = WAYS[way](model, tmp_path)
+    batch = draw_batch(model)
+    check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
+    with pytest.raises(ValueError, match="`save_pretrained` writes floats"):
+        again.save_pretrained(tmp_path / "small")
+
+
+@every_way
+@pytest.mark.parametrize("kind", ["BertForSequenceClassification", "CausalLM"])
+def test_a_copy_computes_what_a_model_with_adapters_does(kind, way, tmp_path):
+    """They are merged; a clone has other weights, of which Keras says so."""
+    model = make(kind)
+    bb.add_lora(model, 2)
+    for weight in model.trainable_weights:
+        values = np.random.default_rng(1).normal(0, 0.5, weight.shape)
+        weight.assign(values)
+    batch = draw_batch(model)
+    before = outputs_of(model, batch)
+    if way == "clone":
+        with pytest.raises(ValueError, match="weights"):
+            WAYS[way](model, tmp_path)
+        return
+    again = WAYS[way](model, tmp_path)
+    check_close(outputs_of(again, batch), before, 1e-5)
+    check_close(outputs_of(model, batch), before, 0)
+    assert again.lora is None
+
+
+@pytest.mark.parametrize("way", ["file", "deepcopy", "pickle"])
+def test_adapters_beside_integers_are_not_rounded_without_a_word(way, tmp_path):
+    model = make("BertForSequenceClassification")
+    old = tmp_path / "model.keras"
+    model.save(old)
+    before = old.read_bytes()
+    model.classifier.quantize("int8")
+    model.classifier.enable_lora(1)
+    with pytest.raises(ValueError, match="`merge_lora` before you quantize"):
+        WAYS[way](model, tmp_path)
+    assert old.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [old]
+    adapted = make("BertForSequenceClassification")
+    bb.add_lora(adapted, 2)
+    with pytest.raises(ValueError, match="has adapters: `merge_lora`"):
+        adapted.quantize("int8")
+
+
+def test_what_keras_does_not_read_again_is_not_copied(tmp_path):
+    model = make("BertForTokenClassification")
+    config = keras.quantizers.GPTQConfig(dataset=["a"], tokenizer=None)
+    model.classifier.quantize("gptq", config=config)
+    with pytest.raises(ValueError, match="float8.* Received: 'gptq' in .*cl"):
+        model.save(tmp_path / "model.keras")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["BertEncoder", "CausalLM"])
+def test_a_model_is_made_of_floats_and_quantized_later(kind):
+    with pytest.raises(ValueError, match="`dtype` must be .*int8_from_float32"):
+        make(kind, dtype="int8_from_float32")
+
+
+def test_a_file_of_keras_is_written_whole_and_through_no_link(tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("precious", "utf-8")
+    (tmp_path / "model.keras").symlink_to(mine)
+    model = make("BertEncoder")
+    again = by_file(model, tmp_path)
+    batch = draw_batch(model)
+    check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
+    assert mine.read_text("utf-8") == "precious"
+    with pytest.raises(ValueError, match=r"filepath=.*model\."):
+        model.save(tmp_path / "model")
+    model.save(tmp_path / "unpacked", zipped=False)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"mine", "model.keras", "unpacked"}
+
+
 @pytest.mark.usefixtures("plain_graphs")
 def test_a_model_from_a_file_reads_texts(tmp_path):
     model = make("BertForSequenceClassification")

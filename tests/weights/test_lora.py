@@ -297,6 +297,12 @@ def test_the_rate_of_an_adapter_is_that_of_its_layer(layers):
         ({"rank": 0}, "`rank` must be an integer >= 1"),
         ({"rank": 2.0}, "`rank` must be an integer >= 1"),
         ({"rank": True}, "`rank` must be an integer >= 1"),
+        ({"rank": 13}, "`rank` must be at most 12, the smaller side of .*que"),
+        ({"rank": 10**9}, "`rank` must be at most 12, the smaller side of"),
+        (
+            {"rank": 13, "layers": ["expand", "output"]},
+            "`rank` must be at most 12",
+        ),
         ({"alpha": 0}, "`alpha` must be a number above 0"),
         ({"alpha": float("nan")}, "`alpha` must be a number above 0"),
         ({"alpha": "8"}, "`alpha` must be a number above 0"),
@@ -311,6 +317,64 @@ def test_a_wrong_option_is_refused(options, message):
     with pytest.raises(ValueError, match=f"{message}.* Received: "):
         bb.add_lora(model, **options)
     assert len(model.trainable_weights) == len(model.weights)
+
+
+@pytest.mark.parametrize("count", range(4))
+def test_an_error_while_adapters_are_added_leaves_the_model(count, monkeypatch):
+    """Such as that of a memory that is full."""
+    model = make(KIND)
+    model.encoder.embeddings.trainable = False
+    batch = draw_batch(model)
+    expected = outputs_of(model, batch)
+    before = [(w.path, w.trainable) for w in model.weights]
+    made = keras.layers.Dense.add_weight
+
+    def fail(layer, *args, **options):
+        if options["name"].startswith("lora"):
+            left[0] -= 1
+            if left[0] < 0:
+                raise MemoryError
+        return made(layer, *args, **options)
+
+    left = [count]
+    with monkeypatch.context() as patch:
+        patch.setattr(keras.layers.Dense, "add_weight", fail)
+        with pytest.raises(MemoryError):
+            bb.add_lora(model, 2)
+    assert [(w.path, w.trainable) for w in model.weights] == before
+    assert not model.encoder.embeddings.trainable
+    assert model.lora is None
+    assert not has_adapters(model)
+    check_close(outputs_of(model, batch), expected, 0)
+    with pytest.raises(ValueError, match="cannot add new"):  # closed again
+        model.encoder.blocks[
+            0
+        ].attention.query_key_value.extra = keras.Variable(1.0)
+    bb.add_lora(model, 2)
+
+
+def test_a_quantized_head_is_not_saved_as_an_adapter(tmp_path):
+    model = taught()
+    model.save_adapter(tmp_path)
+    before = (tmp_path / ADAPTER).read_bytes()
+    model.classifier.quantize("int8")
+    for function in (model.save_adapter, model.load_adapter):
+        with pytest.raises(ValueError, match="floats.* Received: 'int8' in"):
+            function(tmp_path)
+    assert (tmp_path / ADAPTER).read_bytes() == before
+
+
+def test_an_adapter_is_not_written_through_a_link(tmp_path):
+    mine = tmp_path / "mine"
+    mine.write_text("precious", "utf-8")
+    (tmp_path / ADAPTER).symlink_to(mine)
+    model = taught()
+    model.save_adapter(tmp_path)
+    assert mine.read_text("utf-8") == "precious"
+    again = make(KIND)
+    again.load_adapter(tmp_path)
+    batch = draw_batch(model)
+    check_close(outputs_of(again, batch), outputs_of(model, batch), 0)
 
 
 def test_adapters_are_added_once_to_floats():

@@ -118,28 +118,57 @@ def test_a_quantized_model_computes_nearly_the_same(kind):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_quantized_model_is_saved_as_the_floats_it_stands_for(mode, tmp_path):
+def test_a_quantized_model_stands_for_nearly_the_same_floats(mode):
     model = make("BertForPreTraining")
     before = {n: to_numpy(t) for n, t in named_tensors(model).items()}
     quantize(model, mode)
-    again = saved(model, tmp_path)
-    after = {n: to_numpy(t) for n, t in named_tensors(again).items()}
+    after = {n: to_numpy(t) for n, t in named_tensors(model).items()}
     assert after.keys() == before.keys()
     for name, array in before.items():
         np.testing.assert_allclose(after[name], array, atol=NEAR[mode] / 2)
-    if mode == "int4":  # nothing but the matrices is rounded
-        batch = draw_batch(model)
-        check_close(outputs_of(again, batch), outputs_of(model, batch), 1e-5)
 
 
-@pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_one_quantized_layer_is_saved_as_floats(mode, tmp_path):
+QUANTIZED = {
+    "model": lambda model, mode: quantize(model, mode),
+    "encoder": lambda model, mode: quantize(model.encoder, mode),
+    "head": lambda model, mode: model.classifier.quantize(mode),
+    "layer": lambda model, mode: model.encoder.blocks[
+        1
+    ].feed_forward.expand.quantize(mode),
+}
+TABLE = "table"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("part", QUANTIZED)
+def test_what_is_quantized_is_not_saved_as_floats(part, mode, tmp_path):
+    """The message names the way that keeps it; the old files stay."""
     model = make("BertForSequenceClassification")
-    before = to_numpy(model.encoder.blocks[1].feed_forward.expand.kernel)
-    model.encoder.blocks[1].feed_forward.expand.quantize(mode)
-    again = saved(model, tmp_path)
-    after = to_numpy(again.encoder.blocks[1].feed_forward.expand.kernel)
-    assert 0 < np.abs(after - before).max() < NEAR[mode] / 2
+    model.save_pretrained(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    QUANTIZED[part](model, mode)
+    for options in ({}, {"dtype": "float16"}, {"max_shard_bytes": 900}):
+        with pytest.raises(
+            ValueError, match=rf'`model.save\("small.keras"\)`.*{mode}'
+        ):
+            model.save_pretrained(tmp_path, **options)
+    with pytest.raises(ValueError, match="`save_adapter` writes floats"):
+        model.save_adapter(tmp_path)
+    if part in ("model", "encoder"):
+        with pytest.raises(ValueError, match="`save_pretrained` writes floats"):
+            model.encoder.save_pretrained(tmp_path)
+    assert {p: p.read_bytes() for p in tmp_path.iterdir()} == before
+
+
+@each_class("CausalLM", "Seq2SeqTransformer", "BertForMaskedLM")
+def test_a_quantized_table_is_not_saved_as_floats(kind, tmp_path):
+    model = make(kind)
+    tables = keras.layers.Embedding
+    table = next(x for x in matrix_layers(model) if isinstance(x, tables))
+    table.quantize("int8")
+    with pytest.raises(ValueError, match="writes floats.*'int8' in"):
+        model.save_pretrained(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,10 @@ import safetensors
 import safetensors.numpy
 
 import bertbook as bb
+from bertbook.cli.main import main
 from bertbook.decoder.config import CausalLMConfig, Seq2SeqConfig
+from bertbook.files import files_named, folder_to_read
+from bertbook.locations import SHARD
 from bertbook.runtime import keras
 from bertbook.training.run import RunFolder
 from bertbook.weights import pretrained, tensors
@@ -70,6 +73,12 @@ IN_OLD = {0.25}, ["neg", "pos"], PIECES
 IN_NEW = {0.5}, ["pos", "neg"], TURNED
 
 
+def contents(folder):
+    """Returns the bytes of every file below a folder."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in paths}
+
+
 def hidden_names(folder):
     return [
         p.name
@@ -97,10 +106,11 @@ def test_a_kill_after_any_operation_leaves_the_old_or_the_new_model(
             left = stop_after(patch, count)
             with contextlib.suppress(Killed):
                 new.save_pretrained(folder, max_shard_bytes=shards[1])
-        if count % 2:  # a tokenizer alone finishes the moves, too
-            bb.Tokenizer.from_pretrained(folder)
+        before = contents(folder)
+        bb.Tokenizer.from_pretrained(folder)
         found = what_is_in(folder)
         assert found in (IN_OLD, IN_NEW), count
+        assert contents(folder) == before, "loading moves nothing"
         seen.append(found == IN_NEW)
         old.save_pretrained(folder)
         assert what_is_in(folder) == IN_OLD
@@ -123,8 +133,9 @@ def test_a_kill_while_a_first_model_is_moved_leaves_a_finished_run(
             with contextlib.suppress(Killed):
                 models[1].save_pretrained(folder)
         run = RunFolder(folder, verbose=False)
-        finished.append(run.is_finished())
-        assert run.is_finished() == (folder / "vocab.txt").is_file()
+        with run.hold():
+            finished.append(run.is_finished())
+            assert run.is_finished() == (folder / "vocab.txt").is_file()
         if run.is_finished():
             assert what_is_in(folder) == IN_NEW
         if left[0] > 0:
@@ -144,7 +155,8 @@ def test_a_tokenizer_is_saved_whole_or_not_at_all(tmp_path, monkeypatch):
             with contextlib.suppress(Killed):
                 bb.Tokenizer(TURNED, lowercase=False).save_pretrained(folder)
         found = bb.Tokenizer.from_pretrained(folder)
-        lines = (folder / "vocab.txt").read_text("utf-8").split()
+        path = folder_to_read(folder) / "vocab.txt"
+        lines = path.read_text("utf-8").split()
         assert lines == found.vocabulary
         assert (found.vocabulary == PIECES) == found.lowercase
         seen.add(found.lowercase)
@@ -391,6 +403,134 @@ def test_files_of_the_old_model_go_and_others_stay(models, tmp_path):
     ]
 
 
+OF_A_USER = (
+    "model_backup.safetensors",
+    "model.fp16.safetensors",
+    "models-of-anna.safetensors",
+    "model-old-of-anna.safetensors",
+    "model-00001-of-00002.backup.safetensors",
+    "model-1-of-2.safetensors",
+    "model.safetensors.index.json.bak",
+    "my_Pooling/config.json",
+    "2_Pooling/config.json",
+    "tokenizer.json.orig",
+    "my_vocab.txt",
+    "target/notes.txt",
+    "checkpoints/checkpoint-best.safetensors",
+    "log.csv",
+    "README.md",
+)
+
+
+def save_adapted(model, folder):
+    adapted = make_model(0.25)
+    bb.add_lora(adapted, rank=2)
+    adapted.save_adapter(folder)
+
+
+SAVES = {
+    "model": lambda model, folder: model.save_pretrained(folder),
+    "shards": lambda model, folder: model.save_pretrained(
+        folder, max_shard_bytes=200
+    ),
+    "tokenizer": lambda model, folder: model.tokenizer.save_pretrained(folder),
+    "adapter": save_adapted,
+    "convert": lambda model, folder: main(
+        ["convert", str(folder.parent / "source"), "--out", str(folder)]
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SAVES)
+def test_a_save_removes_no_file_of_a_user(way, models, tmp_path):
+    models[0].save_pretrained(tmp_path / "source")
+    folder = tmp_path / "model"
+    models[0].save_pretrained(folder, max_shard_bytes=200)
+    for name in OF_A_USER:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("mine", "utf-8")
+    SAVES[way](models[1], folder)
+    kept = {n for n in OF_A_USER if (folder / n).is_file()}
+    assert kept == set(OF_A_USER)
+    assert {(folder / name).read_text("utf-8") for name in kept} == {"mine"}
+    has_shards = bool(files_named(folder, SHARD))
+    assert has_shards == (way not in ("model", "convert"))
+
+
+def test_only_weights_make_a_tokenizer_that_of_an_older_model(tmp_path):
+    bb.Tokenizer(PIECES).save_pretrained(tmp_path)
+    (tmp_path / "model_backup.safetensors").write_text("mine", "utf-8")
+    make_model(0.25, None).save_pretrained(tmp_path)
+    assert what_is_in(tmp_path) == IN_OLD
+
+
+def test_what_an_interrupted_save_left_is_an_older_model(
+    models, tmp_path, monkeypatch
+):
+    """Its tokenizer is not beside its weights yet, and goes with them."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    for count in range(4, 30):
+        folder = tmp_path / f"{count}"
+        with monkeypatch.context() as patch:
+            stop_after(patch, count)
+            with contextlib.suppress(Killed):
+                models[0].save_pretrained(folder)
+        if (folder / ".saved" / "record.json").exists():
+            with pytest.warns(UserWarning, match="has no tokenizer"):
+                make_model(0.5, None).save_pretrained(folder)
+            assert what_is_in(folder) == ({0.5}, IN_OLD[1], None)
+            return
+    raise AssertionError("no save was interrupted at that moment")
+
+
+@pytest.mark.parametrize("way", ["target", "1_Pooling"])
+def test_a_model_is_not_saved_through_a_link(way, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for name in ("vocab.txt", "tokenizer.json", "config.json"):
+        (mine / name).write_text("precious", "utf-8")
+    before = contents(mine)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / way).symlink_to(mine)
+    if way == "target":
+        config = Seq2SeqConfig(
+            vocab_size=8,
+            target_vocab_size=8,
+            hidden_size=6,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=10,
+        )
+        model = bb.Seq2SeqTransformer(config)
+        model.target_tokenizer = bb.Tokenizer(TURNED)
+    else:
+        extra = {"text_vectors": {"pooling": "mean"}}
+        model = bb.BertEncoder(CONFIG.replace(extra=extra))
+    model.tokenizer = bb.Tokenizer(PIECES)
+    with pytest.raises(ValueError, match=f"{way} must be a folder.* a link"):
+        model.save_pretrained(folder)
+    assert contents(mine) == before
+    assert [path.name for path in folder.iterdir()] == [way]
+
+
+def test_a_snapshot_of_links_is_read_and_its_links_are_replaced(
+    models, tmp_path
+):
+    models[0].save_pretrained(tmp_path / "blobs")
+    blobs = contents(tmp_path / "blobs")
+    snapshot = tmp_path / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    for path in blobs:
+        (snapshot / path.name).symlink_to(f"../../blobs/{path.name}")
+    assert what_is_in(snapshot) == IN_OLD
+    models[1].save_pretrained(snapshot)
+    models[1].config.to_json(snapshot / "config.json")
+    assert what_is_in(snapshot) == IN_NEW
+    assert contents(tmp_path / "blobs") == blobs
+    assert not any(path.is_symlink() for path in snapshot.iterdir())
+
+
 def test_a_tokenizer_beside_no_weights_stays(tmp_path):
     bb.Tokenizer(PIECES).save_pretrained(tmp_path)
     with warnings.catch_warnings():
@@ -442,7 +582,7 @@ def test_whoever_may_read_the_config_may_read_the_weights(models, tmp_path):
     models[0].save_pretrained(tmp_path / "a")
     models[0].save_pretrained(tmp_path / "b", max_shard_bytes=600)
     adapted = make_model(0.25)
-    bb.add_lora(adapted)
+    bb.add_lora(adapted, rank=2)
     adapted.save_adapter(tmp_path / "a")
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"adapter.safetensors", "vocab.txt"}
