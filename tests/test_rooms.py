@@ -173,7 +173,7 @@ def test_every_room_says_what_it_is_for():
 def test_the_page_of_the_architecture_names_files_that_are_there():
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
     named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", page))
-    assert len(named) > 90
+    assert len(named) > 60
     places = PACKAGE, PACKAGE.parent
     missing = [n for n in named if not any((p / n).is_file() for p in places)]
     assert missing == []
