@@ -27,6 +27,11 @@ def seeds():
 def plain_graphs(monkeypatch):
     """Spares the seconds that XLA needs for each of many small functions."""
     monkeypatch.setattr("bertbook.runtime.COMPILE", False)
+    import keras
+
+    if keras.backend.backend() == "tensorflow":  # what "auto" asks
+        name = "keras.src.trainers.trainer.model_supports_jit"
+        monkeypatch.setattr(name, lambda model: False)
 
 
 @pytest.fixture(scope="session")

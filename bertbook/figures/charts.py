@@ -1,6 +1,7 @@
 """Charts: curves, bars, histograms, and the attention of one token."""
 
 import math
+from numbers import Real
 
 import numpy as np
 

@@ -1,7 +1,5 @@
 """The causal model: against Hugging Face, what it may see, its files."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -28,23 +26,6 @@ from tests.reference import drawn
 
 CONFIG = causal_config()
 V = CONFIG.vocab_size
-# Every module that is part of the Transformer's other half.
-BERTS = """
-import sys
-import bertbook as bb
-import bertbook.pretraining.pretrain
-bb.BertEncoder, bb.BertForMaskedLM, bb.BertForPreTraining, bb.attention_path
-bb.BertForQuestionAnswering, bb.BertForTokenClassification, bb.evaluate
-bb.BertForSequenceClassification, bb.BertForMultipleChoice, bb.finetune
-bb.Tokenizer, bb.fill_mask, bb.load_dataset
-config = bb.BertConfig.named("tiny", vocab_size=11)
-bb.BertForPreTraining(config)({"input_ids": [[5, 6]]})
-print(sorted(n for n in sys.modules if n.startswith("bertbook.")))
-from bertbook.decoder.causal_lm import CausalLM
-from bertbook.decoder.seq2seq import Seq2SeqTransformer
-print(bb.CausalLM is CausalLM, bb.Seq2SeqTransformer is Seq2SeqTransformer)
-print(bb.generate.__module__)
-"""
 REFERENCE = Path(__file__).parents[1] / "reference" / "hugging_face_gpt2.npz"
 
 
@@ -206,7 +187,7 @@ def test_batch_order_changes_nothing(model):
 # Training, loading and saving.
 
 
-def test_every_weight_is_trained():
+def test_every_weight_is_trained(plain_graphs):
     model = CausalLM(CONFIG)
     model.compile("sgd", classification_loss())
     before = to_numpy(model.trainable_weights)
@@ -391,17 +372,3 @@ def test_a_missing_tensor_is_named(tmp_path):
     safetensors.numpy.save_file(arrays, folder / "model.safetensors")
     with pytest.raises(ValueError, match="block_1/attention/key/bias is miss"):
         CausalLM.from_pretrained(folder)
-
-
-# What BERT does without.
-
-
-def test_the_bert_models_import_nothing_of_the_decoder():
-    finished = subprocess.run(
-        [sys.executable, "-c", BERTS], capture_output=True, text=True
-    )
-    assert finished.returncode == 0, finished.stderr
-    imported, *rest = finished.stdout.splitlines()
-    assert "bertbook.model.encoder" in imported
-    assert "bertbook.decoder" not in imported
-    assert rest == ["True True", "bertbook.decoder.generate"]

@@ -113,7 +113,9 @@ def test_tokens_are_drawn_as_often_as_they_are_probable():
         assert abs(share - weight) < 4 * np.sqrt(weight / 5_000)
 
 
-@pytest.mark.parametrize("options", [{"top_k": 1}, {"top_p": 1e-6}])
+@pytest.mark.parametrize(
+    "options", [{"top_k": 1}, {"top_p": 1e-6}, {"top_p": 1e-10}]
+)
 def test_one_candidate_is_the_likeliest(options):
     logits = draw_logits()
     ids, weights = candidates(logits, **options)

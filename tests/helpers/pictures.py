@@ -13,15 +13,16 @@ OTHER_SETTINGS = {
 }
 
 
-def check(picture, draw):
+def check(picture, draw, least=20):
     """Asserts that a picture has words, fits its page and is always the same.
 
     Args:
         picture: A drawn `Picture`.
         draw: What drew it; it is called once more, by another reader.
+        least: The characters that its words have, and more.
     """
     assert repr(picture) == picture.alt
-    assert len(picture.alt) > 40
+    assert len(picture.alt) > least
     assert picture.alt.endswith(".")
     assert "\n" not in picture.alt
     assert picture.figure.get_size_inches()[0] == style.WIDTH
