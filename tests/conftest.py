@@ -1,9 +1,11 @@
 """Seeds, the real data, one test per chapter, and what a run counted."""
 
+import copy
 import os
 import random
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +58,13 @@ def chapter(request):
 @pytest.fixture
 def notebook(chapter):
     """The cells of that chapter, with their outputs."""
-    return book.read_notebook(chapter.path)
+    return copy.deepcopy(read_once(chapter.path))
+
+
+@cache
+def read_once(path):
+    """Returns a notebook, which nobody changes."""
+    return book.read_notebook(path)
 
 
 def pytest_generate_tests(metafunc):

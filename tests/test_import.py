@@ -46,7 +46,7 @@ for installed, told, _ in {BACKENDS}:
 """
 
 
-def test_import_loads_no_backend_and_tells_keras_of_jax_where_it_is_alone():
+def test_import_loads_no_backend():
     finished = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True
     )

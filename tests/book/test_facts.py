@@ -72,11 +72,12 @@ def test_numbers_of_the_pages_are_backed(name):
 def test_numbers_of_the_docstrings_are_backed():
     paths = sorted((book.ROOT / "bertbook").rglob("*.py"))
     assert len(paths) > 100
+    known = facts.known()
     found = [
         f"{path.name}, {name}: {numbers}"
         for path in paths
         for name, text in facts.docstrings(path)
-        if (numbers := facts.unbacked(text, facts.known()))
+        if (numbers := facts.unbacked(text, known))
     ]
     assert found == []
 

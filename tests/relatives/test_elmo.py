@@ -158,7 +158,7 @@ def test_a_mix_is_the_weighted_sum():
     assert len(mix.trainable_weights) == 2
 
 
-def test_every_weight_is_trained():
+def test_every_weight_is_trained(plain_graphs):
     model = BidirectionalLM(config(widths=(D, D)))
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("sgd", {"next": loss, "previous": loss})

@@ -93,7 +93,7 @@ def test_an_empty_batch_stays_empty():
     assert batch["input_ids"].shape == (0, 7)
 
 
-def test_a_model_fits_what_the_map_gives():
+def test_a_model_fits_what_the_map_gives(plain_graphs):
     keras.utils.set_random_seed(0)
     model = bb.BertForSequenceClassification(toy_config(), num_labels=2)
     model.compile(

@@ -173,29 +173,29 @@ MODULES = (
 
 
 @pytest.mark.filterwarnings("ignore:The text gives", "ignore:No text reaches")
-@pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("call", CALLS)
-def test_a_wrong_type_is_refused_in_our_words(
-    call, value, tmp_path, monkeypatch
-):
+def test_a_wrong_type_is_refused_in_our_words(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if (call, value) in FINE:
-        CALLS[call](VALUES[value])
-        return
-    with pytest.raises((ValueError, FileNotFoundError)) as caught:
-        CALLS[call](VALUES[value])
-    message = str(caught.value)
-    assert re.search(r"`\w+[`\[(]|No vocabulary at|An element must", message)
-    assert len(message) < 1_000
+    for name, value in VALUES.items():
+        if (call, name) in FINE:
+            CALLS[call](value)
+            continue
+        with pytest.raises((ValueError, FileNotFoundError)) as caught:
+            CALLS[call](value)
+        message = str(caught.value)
+        ours = re.search(
+            r"`\w+[`\[(]|No vocabulary at|An element must", message
+        )
+        assert ours, (name, message)
+        assert len(message) < 1_000, name
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("value", VALUES)
-def test_both_engines_refuse_alike(value, engine):
-    if value == "a string":
-        return
-    with pytest.raises(ValueError, match="`text` must be a string"):
-        Tokenizer(PIECES, engine=engine).encode(VALUES[value])
+def test_both_engines_refuse_alike(engine):
+    tokenizer = Tokenizer(PIECES, engine=engine)
+    for name in VALUES.keys() - {"a string"}:
+        with pytest.raises(ValueError, match="`text` must be a string"):
+            tokenizer.encode(VALUES[name])
 
 
 def test_every_public_name_is_called():
