@@ -393,14 +393,16 @@ def test_another_model_in_the_folder_is_refused():
         Seq2SeqTransformer.from_pretrained("mini")
 
 
-def test_a_vocabulary_with_too_many_pieces_is_refused(model, tmp_path):
-    model.save_pretrained(tmp_path)
-    for name, message in (
-        ("vocab_size", "33 pieces, more than `vocab_size`. Rec.* 32"),
-        ("target_vocab_size", "34 pieces.*`target_vocab_size`. Rec.* 33"),
+def test_a_vocabulary_with_too_many_pieces_is_refused(tmp_path):
+    for size, message in (
+        ({"vocab_size": 32}, "33 pieces, more than `vocab_size`. Rec.* 32"),
+        ({"target_vocab_size": 33}, "34 pieces.*`target_vocab_size`. Rec.* 33"),
     ):
-        size = getattr(CONFIG, name) - 1
-        CONFIG.replace(**{name: size}).to_json(tmp_path / "config.json")
+        config = seq2seq_config(num_decoder_layers=1, **size)
+        model = Seq2SeqTransformer(config)
+        model.tokenizer = decoders.TOKENIZER
+        model.target_tokenizer = decoders.TARGET_TOKENIZER
+        model.save_pretrained(tmp_path)
         with pytest.raises(ValueError, match=message):
             Seq2SeqTransformer.from_pretrained(tmp_path)
 
