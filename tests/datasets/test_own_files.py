@@ -1197,13 +1197,11 @@ def test_arguments_that_do_not_fit_a_file_are_refused(
         load(tmp_path, "text,label\na,x\nb,y\n", **options)
 
 
-@pytest.mark.parametrize(
-    "options", [{"text_column": "x"}, {"dev": 0.1}, {"label_column": ""}]
-)
-def test_arguments_of_own_files_are_refused_for_known_sets(options):
-    (word,) = options
-    with pytest.raises(ValueError, match=f"`{word}` is of own files alone"):
-        load_dataset("opinions", "dev", **options)
+def test_arguments_of_own_files_are_refused_for_known_sets():
+    for options in ({"text_column": "x"}, {"dev": 0.1}, {"label_column": ""}):
+        (word,) = options
+        with pytest.raises(ValueError, match=f"`{word}` is of own files alone"):
+            load_dataset("opinions", "dev", **options)
 
 
 @pytest.mark.parametrize("split", [None, "all", "valid", 1, ["dev"]])
@@ -1239,9 +1237,8 @@ def test_the_nearest_file_is_named(tmp_path):
         load_dataset(tmp_path / "x" / "review.csv")
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
+def test_data_that_cannot_be_split_are_refused():
+    for data, message in (
         ({"text": ["a"]}, "two rows or more.* Received: 1"),
         ({"text": []}, "two rows or more.* Received: 0"),
         ({}, "columns of one length.* Received: no column"),
@@ -1253,11 +1250,9 @@ def test_the_nearest_file_is_named(tmp_path):
         ({"text": "ab", "label": [1, 2]}, "`text` must be a list with an"),
         ({"train": {"text": ["a"], "x": [1]}}, "`train` must be a list with"),
         ({"text": {"a", "b"}}, "`text` must be a list with"),
-    ],
-)
-def test_data_that_cannot_be_split_are_refused(data, message):
-    with pytest.raises(ValueError, match=message):
-        bb.train_dev_split(data)
+    ):
+        with pytest.raises(ValueError, match=message):
+            bb.train_dev_split(data)
 
 
 def test_a_list_of_rows_is_split_as_its_columns():

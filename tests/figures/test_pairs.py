@@ -64,13 +64,13 @@ def test_a_picture_has_words_fits_and_is_always_the_same(name):
     pictures.check(drawn(name), DRAWN[name])
 
 
-@pytest.mark.parametrize("count", [1, 1_000, 10**9])
-def test_encoders_do_not_lie_on_each_other(count):
-    picture = pairs.cross_and_bi(count)
-    assert pictures.overlaps(picture) == []
-    assert pictures.smallest(picture) >= 6
-    picture.figure.axes[0].text(1.75, 1.75, "another")
-    assert pictures.overlaps(picture) == [("encoder", "another")]
+def test_encoders_do_not_lie_on_each_other():
+    for count in (1, 1_000, 10**9):
+        picture = pairs.cross_and_bi(count)
+        assert pictures.overlaps(picture) == []
+        assert pictures.smallest(picture) >= 6
+        picture.figure.axes[0].text(1.75, 1.75, "another")
+        assert pictures.overlaps(picture) == [("encoder", "another")]
 
 
 @pytest.mark.parametrize("count", [1, 7, 1_000])

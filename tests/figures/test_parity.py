@@ -62,9 +62,9 @@ def test_the_author_may_write_the_alt_text():
     assert drawn(alt="as the author says").alt == "as the author says"
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3, 9])
-def test_any_number_of_columns_fits(columns):
-    assert not pictures.cut_off(drawn(columns=columns).figure)
+def test_any_number_of_columns_fits():
+    for columns in (1, 2, 3, 9):
+        assert not pictures.cut_off(drawn(columns=columns).figure)
 
 
 def test_one_program_is_enough():

@@ -167,20 +167,17 @@ def test_equal_vectors_are_most_similar():
     assert similarity_matrix(a, -a).min() == pytest.approx(-1)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "message"),
-    [
+def test_similarity_matrix_refuses_bad_vectors():
+    for a, b, message in (
         (np.ones(D), vectors(T), r"`vectors_a`.*\(S, D\).*Received: \(11,\)"),
         (vectors(S), np.ones((0, D)), r"`vectors_b`.*Received: \(0, 11\)"),
         (vectors(S), np.ones((T, 4)), "equally wide. Received: 11 and 4"),
         (np.eye(3, 4, k=1)[::-1] * [0, 0, 1, 1], np.eye(4), "0.0 in row 2"),
         (np.array([[1.0, np.nan]]), np.eye(2), "Received: .*nan in row 0"),
         (np.array([[1.0, np.inf]]), np.eye(2), "Received: .*inf in row 0"),
-    ],
-)
-def test_similarity_matrix_refuses_bad_vectors(a, b, message):
-    with pytest.raises(ValueError, match=message):
-        similarity_matrix(a, b)
+    ):
+        with pytest.raises(ValueError, match=message):
+            similarity_matrix(a, b)
 
 
 # The forms of a view.
@@ -240,12 +237,12 @@ def test_few_colors_keep_the_picture(view):
     assert len(view.png) < len(png)
 
 
-@pytest.mark.parametrize("count", [20, 30])
-def test_the_color_bar_has_no_steps(count):
+def test_the_color_bar_has_no_steps():
     """More rows than have room for numbers: a bar of colors says them."""
-    view = AttentionViewer(["x"] * count, soft(1, 1, count, count))
-    exact, small = pixels(view.picture.png()), pixels(view.png)
-    assert abs(exact - small).max() < 24  # of 255; 64 colors: 42
+    for count in (20, 30):
+        view = AttentionViewer(["x"] * count, soft(1, 1, count, count))
+        exact, small = pixels(view.picture.png()), pixels(view.png)
+        assert abs(exact - small).max() < 24  # of 255; 64 colors: 42
 
 
 def test_the_page_fetches_nothing_and_names_one_element(page):
@@ -429,9 +426,8 @@ def not_a_number():
     return weights
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_attention_viewer_refuses_bad_arguments():
+    for changes, message in (
         ({"tokens": "red"}, "`tokens` must be a list of strings.*'red'"),
         ({"tokens": ["a", 2]}, r"`tokens\[1\]` must be a string. Received: 2"),
         ({"tokens": ["\ud800"]}, r"`tokens\[0\]`.*surrogate.*index 0"),
@@ -446,11 +442,9 @@ def not_a_number():
         ({"attentions": negative()}, "weight -0.25.*layer 0, head 1, row 2"),
         ({"attentions": not_a_number()}, "sum nan.*layer 0, head 2, row 4"),
         ({"layers": [0]}, r"`layers`.*Received: \[0\] for 2"),
-    ],
-)
-def test_attention_viewer_refuses_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
-        attention_viewer(**changes)
+    ):
+        with pytest.raises(ValueError, match=message):
+            attention_viewer(**changes)
 
 
 def test_attention_viewer_refuses_more_than_a_page():
@@ -459,19 +453,16 @@ def test_attention_viewer_refuses_more_than_a_page():
         attention_viewer(tokens=["a"] * 128, attentions=weights)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_similarity_viewer_refuses_bad_arguments():
+    for changes, message in (
         ({"tokens_a": OTHERS}, "`tokens_a`.*`vectors_a`. Received: 7 and 5"),
         ({"tokens_b": TOKENS}, "`tokens_b`.*`vectors_b`. Received: 5 and 7"),
         ({"tokens_b": "blue"}, "`tokens_b` must be a list"),
         ({"vectors_a": np.zeros((S, D))}, "`vectors_a`.*0.0 in row 0"),
         ({"title": 3}, "`title` must be a string. Received: 3"),
-    ],
-)
-def test_similarity_viewer_refuses_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
-        similarity_viewer(**changes)
+    ):
+        with pytest.raises(ValueError, match=message):
+            similarity_viewer(**changes)
 
 
 @pytest.mark.parametrize(

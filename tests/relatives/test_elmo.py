@@ -181,19 +181,16 @@ def test_weights_are_saved_and_loaded(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_a_bad_config_is_refused():
+    for options, message in (
         ({"vocab_size": 0}, "integers >= 1"),
         ({"widths": (4, 2.5)}, "integers >= 1"),
         ({"widths": (5, 4)}, "`widths` must end in `hidden_size`"),
         ({"widths": ()}, "`widths` must end in `hidden_size`"),
         ({"hidden_dropout_prob": 1.0}, r"must be in \[0, 1\)"),
-    ],
-)
-def test_a_bad_config_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        config(**options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            config(**options)
 
 
 def test_bad_input_is_refused():
