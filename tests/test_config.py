@@ -248,41 +248,22 @@ BAD_RATES = (-0.1, 1.0, 7, "0.1", True, None, float("nan"), float("inf"))
 BAD_WIDTHS = (0, 0.0, -1e-12, 1.0, "1e-12", True, None, float("nan"))
 BAD_FIELDS = [
     *((name, bad, "an integer >= 1") for name in SIZES for bad in BAD_SIZES),
-    *(
-        (name, bad, "in [0, 1)")
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob")
-        for bad in BAD_RATES
-    ),
-    *(
-        (name, bad, "in (0, 1)")
-        for name in ("initializer_range", "layer_norm_eps")
-        for bad in BAD_WIDTHS
-    ),
-    *(
-        ("hidden_act", bad, "one of gelu, gelu_tanh, relu")
-        for bad in ("swish", "GELU", "gelu_new", "", None, 3, ["gelu"])
-    ),
-    *(
-        ("pad_token_id", bad, "an id of the vocabulary, in [0, 30522)")
-        for bad in (-1, 30522, 1.0, "0", True, None)
-    ),
-    *(
-        ("id2label", bad, "the classes 0, 1, 2, ... without a gap")
-        for bad in (
-            {1: "a", 2: "b"},
-            {0: "a", 2: "b"},
-            {"0": "a"},
-            {0: "a", "1": "b"},
-            {0: "a", None: "b"},
-            ["a", "b"],
-            [0, 1],
-            "ab",
-            3,
-        )
-    ),
+    *((name, bad, "in [0, 1)") for name in ("hidden_dropout_prob",
+        "attention_probs_dropout_prob") for bad in BAD_RATES),
+    *((name, bad, "in (0, 1)") for name in ("initializer_range",
+        "layer_norm_eps") for bad in BAD_WIDTHS),
+    *(("hidden_act", bad, "one of gelu, gelu_tanh, relu") for bad in ("swish",
+        "GELU", "gelu_new", "", None, 3, ["gelu"])),
+    *(("pad_token_id", bad,
+        "an id of the vocabulary, in [0, 30522)") for bad in (-1, 30522, 1.0,
+        "0", True, None)),
+    *(("id2label", bad,
+        "the classes 0, 1, 2, ... without a gap") for bad in ({1: "a", 2: "b"},
+        {0: "a", 2: "b"}, {"0": "a"}, {0: "a", "1": "b"}, {0: "a", None: "b"},
+        ["a", "b"], [0, 1], "ab", 3)),
     ("extra", None, "a dict"),
     ("extra", 5, "a dict"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -393,42 +374,20 @@ def test_a_missing_file(tmp_path):
 
 # Keys of published files beside the sizes, and what they must come to.
 PUBLISHED_KEYS = {
-    "a tagger of transformers 2": (
-        {
-            "_num_labels": 9,
-            "output_past": True,
-            "finetuning_task": "ner",
-            "num_labels": 2,
-            "pruned_heads": {},
-            "id2label": {"0": "B-LOC", "1": "O"},
-            "label2id": {"B-LOC": 0, "O": 1},
-        },
-        {0: "B-LOC", 1: "O"},
-    ),
-    "names in one direction alone": (
-        {
-            "id2label": {"0": "neg", "1": "pos"},
-            "label2id": {"LABEL_0": 0, "LABEL_1": 1},
-        },
-        {0: "neg", 1: "pos"},
-    ),
-    "numbers as names": (
-        {"id2label": {"0": 0, "1": 1}, "label2id": {"0": 0, "1": 1}},
-        {0: "0", 1: "1"},
-    ),
-    "a name that occurs twice": (
-        {"id2label": {"0": "x", "1": "x"}, "label2id": {"x": 1}},
-        {0: "x", 1: "x"},
-    ),
-    "numbers as digits": (
-        {
-            "id2label": {"0": "neg", "1": "pos"},
-            "label2id": {"neg": "0", "pos": "1"},
-        },
-        {0: "neg", 1: "pos"},
-    ),
+    "a tagger of transformers 2": ({"_num_labels": 9, "output_past": True,
+        "finetuning_task": "ner", "num_labels": 2, "pruned_heads": {},
+        "id2label": {"0": "B-LOC", "1": "O"}, "label2id": {"B-LOC": 0, "O": 1}},
+        {0: "B-LOC", 1: "O"}),
+    "names in one direction alone": ({"id2label": {"0": "neg", "1": "pos"},
+        "label2id": {"LABEL_0": 0, "LABEL_1": 1}}, {0: "neg", 1: "pos"}),
+    "numbers as names": ({"id2label": {"0": 0, "1": 1}, "label2id": {"0": 0,
+        "1": 1}}, {0: "0", 1: "1"}),
+    "a name that occurs twice": ({"id2label": {"0": "x", "1": "x"},
+        "label2id": {"x": 1}}, {0: "x", 1: "x"}),
+    "numbers as digits": ({"id2label": {"0": "neg", "1": "pos"},
+        "label2id": {"neg": "0", "pos": "1"}}, {0: "neg", 1: "pos"}),
     "GELU by another name": ({"hidden_act": "gelu_python"}, None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", PUBLISHED_KEYS)

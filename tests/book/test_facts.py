@@ -10,7 +10,6 @@ from importlib import import_module
 
 import nbformat
 import numpy as np
-import pytest
 
 import book
 import facts

@@ -161,22 +161,16 @@ def test_a_paper_is_linked():
         ("(Devlin et al., 2019)", "Devlin et al., 2019", DEVLIN),
         ("Devlin et al.\n(2019)", "Devlin et al.\n(2019)", DEVLIN),
         ("Clark et al., 2019, section 3", "Clark et al., 2019", CLARK),
-        (
-            "Clark et al. (2019, section 3) say",
-            "Clark et al. (2019, section 3)",
-            CLARK,
-        ),
+        ("Clark et al. (2019, section 3) say", "Clark et al. (2019, section 3)",
+         CLARK),
         ("in Post (2018)", "Post (2018)", POST),
         ("in Post (2018, table 1)", "Post (2018, table 1)", POST),
         ("as Ba, Kiros\nand Hinton (2016)", "Ba, Kiros\nand Hinton (2016)", BA),
-        (
-            "Sennrich, Haddow, and Birch, 2016",
-            "Sennrich, Haddow, and Birch, 2016",
-            SENNRICH,
-        ),
+        ("Sennrich, Haddow, and Birch, 2016",
+         "Sennrich, Haddow, and Birch, 2016", SENNRICH),
         ("[^1]: Devlin et al., 2019", "Devlin et al., 2019", DEVLIN),
         ("| Devlin et al. (2019) |", "Devlin et al. (2019)", DEVLIN),
-    ):
+    ):  # fmt: skip
         expected = text.replace(label, f"[{label}]({url})")
         assert linked(text) == expected
         assert linked(expected) == expected

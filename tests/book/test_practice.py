@@ -126,16 +126,10 @@ def test_each_difference_is_told():
         (109_482_241, 109_482_240, "expected 109482240, received 109482241"),
         (False, True, "expected True, received False"),
         (np.array([True, True]), True, "expected True, received array of (2,)"),
-        (
-            TABLE + 0.5,
-            TABLE,
-            "the shape is right; the largest difference is 0.5",
-        ),
-        (
-            [1, 2, 4],
-            [1, 2, 3],
-            "the shape is right; the largest difference is 1",
-        ),
+        (TABLE + 0.5, TABLE,
+         "the shape is right; the largest difference is 0.5"),
+        ([1, 2, 4], [1, 2, 3],
+         "the shape is right; the largest difference is 1"),
         (TABLE.T, TABLE, SHAPE.format((2, 3), (3, 2))),
         ([3.0], 3.0, SHAPE.format((), (1,))),
         (3.0, [3.0], SHAPE.format((1,), ())),
@@ -157,15 +151,12 @@ def test_each_difference_is_told():
         ("ab", ["a", "b"], "expected ['a', 'b'], received 'ab'"),
         (5, ["a", "b"], "expected ['a', 'b'], received 5"),
         (["a"] * 40, ["a"] * 39 + ["b"], "item 39: expected 'b', received 'a'"),
-        (
-            (TABLE, TABLE),
-            (TABLE, np.zeros(70)),
-            "item 1: " + SHAPE.format((70,), (2, 3)),
-        ),
+        ((TABLE, TABLE), (TABLE, np.zeros(70)), "item 1: " + SHAPE.format((70,),
+         (2, 3))),
         ({"a": 2}, {"a": 1}, "expected {'a': 1}, received {'a': 2}"),
         (({"a": 2},), ({"a": 2}, {}), "expected ({'a': 2}, {}), received"),
         (3, None, "expected None, received 3"),
-    ):
+    ):  # fmt: skip
         assert practice.difference(received, expected).startswith(words)
 
 

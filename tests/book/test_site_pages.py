@@ -132,20 +132,14 @@ def test_links_lead_to_pages_or_to_the_repository():
         ("[a](CONTRIBUTING.md)", "README.md", None),
         ("[a](../README.md#b)", "docs/x.md", "[a](../index.md#b)"),
         ("[a](https://arxiv.org/abs/1)", "docs/x.md", None),
-        (
-            "[a](92_glossary.ipynb#AdamW)",
-            "notebooks/x.ipynb",
-            "[a](92_glossary.ipynb#adamw)",
-        ),
-        (
-            "[a](../benchmarks/chips.py)",
-            "docs/x.md",
-            "[a](ADDRESS/blob/REF/benchmarks/chips.py)",
-        ),
+        ("[a](92_glossary.ipynb#AdamW)", "notebooks/x.ipynb",
+         "[a](92_glossary.ipynb#adamw)"),
+        ("[a](../benchmarks/chips.py)", "docs/x.md",
+         "[a](ADDRESS/blob/REF/benchmarks/chips.py)"),
         ("[a](../data)", "docs/x.md", "[a](ADDRESS/tree/REF/data)"),
         ("see Figure 50.3", "docs/x.md", "see [Figure 50.3](#figure-50-3)"),
         ("`Figure 50.3`", "docs/x.md", None),
-    ):
+    ):  # fmt: skip
         expected = (expected or text).replace("ADDRESS", book.address())
         expected = expected.replace("REF", book.ref())
         assert site_pages.linked(text, place) == expected

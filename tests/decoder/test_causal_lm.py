@@ -343,21 +343,15 @@ def test_a_bert_in_the_folder_is_refused(tmp_path):
     ("name", "array", "message"),
     [
         ("lm_head.weight", np.ones((107, 36)), "lm_head.weight must be the"),
-        (
-            "transformer.h.2.ln_1.weight",
-            np.ones(36),
-            "`n_layer` must be 3, not",
-        ),
+        ("transformer.h.2.ln_1.weight", np.ones(36),
+         "`n_layer` must be 3, not"),
         ("transformer.h.1.ln_3.weight", np.ones(36), "h.1.ln_3.weight does no"),
         ("transformer.ln_f.bias", np.full(36, np.nan), "beta holds NaN"),
-        (
-            "transformer.wpe.weight",
-            np.ones((28, 36)),
-            "`n_positions` must be 28",
-        ),
+        ("transformer.wpe.weight", np.ones((28, 36)),
+         "`n_positions` must be 28"),
         ("transformer.ln_f.bias", np.ones(35), r"has shape \(35,\), not"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_tensor_is_named(name, array, message, tmp_path):
     more = {name: array.astype("float32")}
     folder = write_gpt2(tmp_path, drawn.GPT2, **more)

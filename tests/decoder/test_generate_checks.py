@@ -103,35 +103,20 @@ def changed(**changes):
     [
         ({}, KeyError, "must hold `input_ids`"),
         (["a text"], ValueError, "must be a dict.*`generate` takes texts"),
-        (
-            {"input_ids": np.zeros((B, 0), "int32")},
-            ValueError,
-            r"at least one token. Received: \(3, 0\)",
-        ),
+        ({"input_ids": np.zeros((B, 0), "int32")}, ValueError,
+         r"at least one token. Received: \(3, 0\)"),
         ({"input_ids": [[5, 6], [7]]}, ValueError, "rows of one length"),
         ({"input_ids": [[5, 99]]}, ValueError, "Received: 99 in row 0"),
-        (
-            changed(attention_mask=np.eye(B, S, dtype=int)),
-            ValueError,
-            "1 for a text and 0 for the padding behind it.* in row 1",
-        ),
-        (
-            changed(attention_mask=np.tril(np.ones((B, S), int), -1)),
-            ValueError,
-            "at least one token that is not hidden. Received: none in row 0",
-        ),
-        (
-            changed(attention_mask=np.ones((B, S, S), int)),
-            ValueError,
-            r"shape \(B, S\) here. Received: \(3, 7, 7\)",
-        ),
-        (
-            {"input_ids": np.ones((B, 30), int)},
-            ValueError,
-            "`max_position_embeddings`, 29. Received: 30 tokens",
-        ),
+        (changed(attention_mask=np.eye(B, S, dtype=int)), ValueError,
+         "1 for a text and 0 for the padding behind it.* in row 1"),
+        (changed(attention_mask=np.tril(np.ones((B, S), int), -1)), ValueError,
+         "at least one token that is not hidden. Received: none in row 0"),
+        (changed(attention_mask=np.ones((B, S, S), int)), ValueError,
+         r"shape \(B, S\) here. Received: \(3, 7, 7\)"),
+        ({"input_ids": np.ones((B, 30), int)}, ValueError,
+         "`max_position_embeddings`, 29. Received: 30 tokens"),
     ],
-)
+)  # fmt: skip
 def test_a_batch_that_is_no_prompt_is_refused(model, batch, error, message):
     with pytest.raises(error, match=message):
         greedy(model, batch, 5)

@@ -335,49 +335,25 @@ def without(name):
     ("batch", "error", "message"),
     [
         (without("input_ids"), KeyError, "must hold `input_ids`"),
-        (
-            without("decoder_input_ids"),
-            KeyError,
-            "In the targets, `decoder_input_ids`: A batch must hold",
-        ),
-        (
-            {**draw_pairs(), "input_ids": np.zeros((B, 0), "int32")},
-            ValueError,
-            r"at least one token. Received: \(3, 0\)",
-        ),
-        (
-            {"input_ids": np.ones((B, 30), "int32")},
-            ValueError,
-            "`max_position_embeddings`, 29. Received: 30 tokens",
-        ),
-        (
-            {**draw_pairs(), "decoder_input_ids": np.ones((B, 30), "int32")},
-            ValueError,
-            "In the targets.* 29. Received: 30 tokens",
-        ),
-        (
-            {**draw_pairs(), "decoder_input_ids": np.full((B, T), V)},
-            ValueError,
-            r"In the targets.*\[0, 34\).*Received: 34 in row 0",
-        ),
-        (
-            {**draw_pairs(), "decoder_input_ids": np.ones((B + 1, T), "int32")},
-            ValueError,
-            "a row for each of `input_ids`, 3. Received: 4",
-        ),
-        (
-            {**draw_pairs(), "decoder_attention_mask": np.full((B, T), 2)},
-            ValueError,
-            "In the targets.*`attention_mask` must hold 1",
-        ),
-        (
-            {**draw_pairs(), "attention_mask": np.ones((B, S, S), "int32")},
-            ValueError,
-            r"shape \(B, S\) here. Received: \(3, 7, 7\)",
-        ),
+        (without("decoder_input_ids"), KeyError,
+         "In the targets, `decoder_input_ids`: A batch must hold"),
+        ({**draw_pairs(), "input_ids": np.zeros((B, 0), "int32")}, ValueError,
+         r"at least one token. Received: \(3, 0\)"),
+        ({"input_ids": np.ones((B, 30), "int32")}, ValueError,
+         "`max_position_embeddings`, 29. Received: 30 tokens"),
+        ({**draw_pairs(), "decoder_input_ids": np.ones((B, 30), "int32")},
+         ValueError, "In the targets.* 29. Received: 30 tokens"),
+        ({**draw_pairs(), "decoder_input_ids": np.full((B, T), V)}, ValueError,
+         r"In the targets.*\[0, 34\).*Received: 34 in row 0"),
+        ({**draw_pairs(), "decoder_input_ids": np.ones((B + 1, T), "int32")},
+         ValueError, "a row for each of `input_ids`, 3. Received: 4"),
+        ({**draw_pairs(), "decoder_attention_mask": np.full((B, T), 2)},
+         ValueError, "In the targets.*`attention_mask` must hold 1"),
+        ({**draw_pairs(), "attention_mask": np.ones((B, S, S), "int32")},
+         ValueError, r"shape \(B, S\) here. Received: \(3, 7, 7\)"),
         ([[1, 2]], ValueError, "must be a dict of arrays"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_batch_is_refused(model, batch, error, message):
     with pytest.raises(error, match=message):
         model(batch)

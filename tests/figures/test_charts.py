@@ -35,50 +35,35 @@ SMALL, LARGE, TABLE = attention(10), attention(16), RNG.normal(size=(12, 8))
 WIDE = RNG.normal(size=(30, 400))
 STEPS = np.arange(1, 51)
 DRAWN = {
-    "heat map": lambda: charts.heat_map(
-        LARGE, PIECES, PIECES, "Weights", x_label="key", y_label="query"
-    ),
-    "heat map with numbers": lambda: charts.heat_map(
-        TABLE, numbers=True, diverging=True
-    ),
-    "heat map with a mask": lambda: charts.heat_map(
-        SMALL, WORDS, WORDS, mask=np.tri(10, dtype=bool), numbers=True
-    ),
+    "heat map": lambda: charts.heat_map(LARGE, PIECES, PIECES, "Weights",
+        x_label="key", y_label="query"),
+    "heat map with numbers": lambda: charts.heat_map(TABLE, numbers=True,
+        diverging=True),
+    "heat map with a mask": lambda: charts.heat_map(SMALL, WORDS, WORDS,
+        mask=np.tri(10, dtype=bool), numbers=True),
     "heat map without labels": lambda: charts.heat_map(WIDE),
-    "heat maps": lambda: charts.heat_maps(
-        [(f"head {n}", SMALL) for n in range(1, 7)], WORDS, "Layer 1"
-    ),
-    "heat maps with numbers": lambda: charts.heat_maps(
-        [(name, TABLE) for name in ("a", "b")],
-        title="Layer 1",
-        x_label="head",
-        y_label="layer",
-        numbers=True,
-    ),
+    "heat maps": lambda: charts.heat_maps([(f"head {n}",
+        SMALL) for n in range(1, 7)], WORDS, "Layer 1"),
+    "heat maps with numbers": lambda: charts.heat_maps([(name,
+        TABLE) for name in ("a", "b")], title="Layer 1", x_label="head",
+        y_label="layer", numbers=True),
     "one heat map": lambda: charts.heat_maps([("head 1", LARGE)], PIECES),
-    "curves": lambda: charts.curves(
-        {"ours": (STEPS, 9 / STEPS), "theirs": (STEPS[:9], STEPS[:9])},
-        x_label="step",
-        y_label="loss",
-    ),
-    "logarithmic curves": lambda: charts.curves(
-        {"ours": (STEPS, 9 / STEPS)}, log_x=True, log_y=True
-    ),
+    "curves": lambda: charts.curves({"ours": (STEPS, 9 / STEPS),
+        "theirs": (STEPS[:9], STEPS[:9])}, x_label="step", y_label="loss"),
+    "logarithmic curves": lambda: charts.curves({"ours": (STEPS, 9 / STEPS)},
+        log_x=True, log_y=True),
     "bars": lambda: charts.bars({"a": 12_345, "b": -3.5}, x_label="count"),
-    "groups of bars": lambda: charts.bars(
-        {"SST-2": {"ours": 92.5, "theirs": 91}, "CoLA": {"ours": 51.25}}
-    ),
-    "histogram": lambda: charts.histogram(
-        {"layer 1": TABLE, "layer 2": TABLE[:7] * 2}, x_label="value"
-    ),
+    "groups of bars": lambda: charts.bars({"SST-2": {"ours": 92.5,
+        "theirs": 91}, "CoLA": {"ours": 51.25}}),
+    "histogram": lambda: charts.histogram({"layer 1": TABLE,
+        "layer 2": TABLE[:7] * 2}, x_label="value"),
     "attention chart": lambda: charts.attention_chart(WORDS, SMALL[5], "cat"),
-    "two attention charts": lambda: charts.attention_chart(
-        PIECES, {"head 1": LARGE[9], "head 2": LARGE[9]}, 9, "Of [SEP]"
-    ),
+    "two attention charts": lambda: charts.attention_chart(PIECES,
+        {"head 1": LARGE[9], "head 2": LARGE[9]}, 9, "Of [SEP]"),
     "position waves": lambda: charts.position_waves(TABLE),
     "position similarity": lambda: charts.position_similarity(TABLE),
     "parameter bars": lambda: charts.parameter_bars(BertConfig()),
-}
+}  # fmt: skip
 
 
 @functools.cache

@@ -579,26 +579,18 @@ def test_predict_choices_takes_the_largest_logit():
 
 def test_bad_texts_are_refused():
     for call, message in (
-        (
-            lambda m: m.predict_texts([], ["a"]),
-            "`pairs` must hold as many texts as `texts`, 0. Received: 1",
-        ),
+        (lambda m: m.predict_texts([], ["a"]),
+         "`pairs` must hold as many texts as `texts`, 0. Received: 1"),
         (lambda m: m.predict_texts("a b"), "`texts` must be a list .*: str"),
         (lambda m: m.predict_texts(["a", 3]), r"`texts\[1\]` must be a string"),
-        (
-            lambda m: m.predict_texts(["a", "b"], ["c"]),
-            "`texts`, 2. Received: 1",
-        ),
+        (lambda m: m.predict_texts(["a", "b"], ["c"]),
+         "`texts`, 2. Received: 1"),
         (lambda m: m.predict_texts(["a", "b"], []), "`texts`, 2. Received: 0"),
-        (
-            lambda m: m.predict_texts(["a", "b " * 20]),
-            "`max_position_embeddings`, 17. Received: 22 tokens in row 1",
-        ),
-        (
-            lambda m: m.predict_texts(["a"], batch_size=0),
-            "`batch_size` must be an integer >= 1. Received: 0",
-        ),
-    ):
+        (lambda m: m.predict_texts(["a", "b " * 20]),
+         "`max_position_embeddings`, 17. Received: 22 tokens in row 1"),
+        (lambda m: m.predict_texts(["a"], batch_size=0),
+         "`batch_size` must be an integer >= 1. Received: 0"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             call(made("BertForSequenceClassification"))
 

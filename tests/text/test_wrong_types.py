@@ -133,30 +133,16 @@ FINE = {
 # values of their own, or that take any value (`other_scheme`).
 INNER = {
     "added_tokens": {"cut", "split_at", "without_doubles"},
-    "merges": {
-        "count_pieces_and_pairs",
-        "learn_merges",
-        "merge_pair",
-        "spell",
-        "train_vocabulary",
-    },
+    "merges": {"count_pieces_and_pairs", "learn_merges", "merge_pair", "spell",
+        "train_vocabulary"},
     "reach": {"check_reach", "guess_lowercase", "ordinary"},
     "tokenizer": {"Encoding", "longest_first"},
     "tokenizer_files": {"Claim", "read_library_file", "read_tokenizer"},
-    "wordpiece": {
-        "Piece",
-        "clean",
-        "drop_accents",
-        "isolate_cjk",
-        "is_cjk",
-        "is_control",
-        "is_punctuation",
-        "match_longest",
-        "split_special_tokens",
-        "split_words",
-    },
+    "wordpiece": {"Piece", "clean", "drop_accents", "isolate_cjk", "is_cjk",
+        "is_control", "is_punctuation", "match_longest", "split_special_tokens",
+        "split_words"},
     "bio": {"Entity", "find_entities", "other_scheme", "repair_bio"},
-}
+}  # fmt: skip
 MODULES = (
     added_tokens,
     bio,
