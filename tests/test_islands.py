@@ -80,18 +80,18 @@ def exact_gelu(values):
 
 
 ISLANDS = {
-    "gelu": (lambda x, b: islands.add_bias_and_activate(x, b,
-        activation=exact_gelu), plain_activation, (draw(B, S, F), draw(F,
-        seed=1))),
+    "gelu": (lambda x,
+        b: islands.add_bias_and_activate(x, b, activation=exact_gelu),
+        plain_activation, (draw(B, S, F), draw(F, seed=1))),
     "norm": (lambda x, g, b: islands.normalize(x, g, b, epsilon=1e-12),
         plain_norm, (draw(B, S, D), draw(D, seed=1), draw(D, seed=2))),
     "softmax": (lambda s, m: islands.masked_softmax(s, m,
-        scale=1 / math.sqrt(4), hidden=MASKED_SCORE), plain_softmax, (draw(B, 2,
-        S, S), draw(B, 1, 1, S, seed=4) > -0.8)),
+        scale=1 / math.sqrt(4), hidden=MASKED_SCORE), plain_softmax,
+        (draw(B, 2, S, S), draw(B, 1, 1, S, seed=4) > -0.8)),
     "cross-entropy": (islands.cross_entropy, lambda logits,
         labels: ops.sparse_categorical_crossentropy(labels, logits,
-        from_logits=True), (draw(B, S, V), np.arange(B * S,
-        dtype="int32").reshape(B, S) % V)),
+        from_logits=True),
+        (draw(B, S, V), np.arange(B * S, dtype="int32").reshape(B, S) % V)),
 }  # fmt: skip
 
 

@@ -50,58 +50,125 @@ MNLI = (
 STSB = ("index", "genre", "filename", "year", "old_index", "source1", "source2")
 # For each set: official files, the text of one, and what is to be read.
 OFFICIAL = {
-    "sst2": ({"train": "SST-2/train.tsv", "dev": "SST-2/dev.tsv"},
+    "sst2": (
+        {"train": "SST-2/train.tsv", "dev": "SST-2/dev.tsv"},
         rows(("sentence", "label"), ("They left. ", "1"), ("Left they. ", "0")),
-        ONE),
-    "cola": ({"train": "CoLA/train.tsv", "dev": "CoLA/dev.tsv"}, rows(("gj04",
-        "1", "", "They left."), ("cj99", "0", "*", "Left they.")), ONE),
-    "mrpc": ({"train": "MRPC/train.tsv", "dev": "MRPC/dev.tsv"},
-        "\ufeff" + rows(("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"),
-        ("1", "7", "8", "a b", "c d"), ("0", "9", "10", "e", "f")), {**PAIR,
-        "label": [1, 0]}),
-    "rte": ({"train": "RTE/train.tsv", "dev": "RTE/dev.tsv"}, rows(("index",
-        "sentence1", "sentence2", "label"), ("0", "a b", "c d",
-        "not_entailment"), ("1", "e", "f", "entailment")), {**PAIR,
-        "label": ["not_entailment", "entailment"]}),
-    "qnli": ({"train": "QNLI/train.tsv", "dev": "QNLI/dev.tsv"}, rows(("index",
-        "question", "sentence", "label"), ("0", "a b", "c d", "entailment"),
-        ("1", "e", "f", "not_entailment")), {**PAIR, "label": ["entailment",
-        "not_entailment"]}),
-    "mnli": ({"train": "MNLI/train.tsv", "dev": "MNLI/dev_matched.tsv",
-        "dev_matched": "MNLI/dev_matched.tsv",
-        "dev_mismatched": "MNLI/dev_mismatched.tsv"}, rows((*MNLI[0], *MNLI[1],
-        *MNLI[2], "label1", "gold_label"), (*"01234567", "a b", "c d",
-        "neutral", "contradiction"), (*"01234567", "e", "f", "neutral",
-        "neutral")), {**PAIR, "label": ["contradiction", "neutral"]}),
-    "qqp": ({"train": "QQP/train.tsv", "dev": "QQP/dev.tsv"}, rows(("id",
-        "qid1", "qid2", "question1", "question2", "is_duplicate"), ("0", "1",
-        "2", "a b", "c d", "0"), ("3", "4", "5", "e", "f", "1")), {**PAIR,
-        "label": [0, 1]}),
-    "stsb": ({"train": "STS-B/train.tsv", "dev": "STS-B/dev.tsv"}, rows((*STSB,
-        "sentence1", "sentence2", "score"), (*"0123456", "a b", "c d", "5.000"),
-        (*"0123456", "e", "f", "0.25")), {**PAIR, "label": [5.0, 0.25]}),
-    "swag": ({"train": "swag/train.csv", "dev": "swag/val.csv"}, swag(),
-        {"text": ["He sat."], "choices": [["Then w", "Then x", "Then y",
-        "Then z"]], "label": [3]}),
-    "squad": ({"train": "squad/train-v1.1.json", "dev": "squad/dev-v1.1.json"},
-        questions(ANSWERS), {**QUESTIONS, "answers": [ANSWERS]}),
-    "squad_v2": ({"train": "squad/train-v2.0.json",
-        "dev": "squad/dev-v2.0.json"}, questions([]), {**QUESTIONS,
-        "answers": [[]]}),
-    "conll2003": ({"train": "conll2003/eng.train", "dev": "conll2003/eng.testa",
-        "test": "conll2003/eng.testb"},
+        ONE,
+    ),
+    "cola": (
+        {"train": "CoLA/train.tsv", "dev": "CoLA/dev.tsv"},
+        rows(("gj04", "1", "", "They left."), ("cj99", "0", "*", "Left they.")),
+        ONE,
+    ),
+    "mrpc": (
+        {"train": "MRPC/train.tsv", "dev": "MRPC/dev.tsv"},
+        "\ufeff"
+        + rows(
+            ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"),
+            ("1", "7", "8", "a b", "c d"),
+            ("0", "9", "10", "e", "f"),
+        ),
+        {**PAIR, "label": [1, 0]},
+    ),
+    "rte": (
+        {"train": "RTE/train.tsv", "dev": "RTE/dev.tsv"},
+        rows(
+            ("index", "sentence1", "sentence2", "label"),
+            ("0", "a b", "c d", "not_entailment"),
+            ("1", "e", "f", "entailment"),
+        ),
+        {**PAIR, "label": ["not_entailment", "entailment"]},
+    ),
+    "qnli": (
+        {"train": "QNLI/train.tsv", "dev": "QNLI/dev.tsv"},
+        rows(
+            ("index", "question", "sentence", "label"),
+            ("0", "a b", "c d", "entailment"),
+            ("1", "e", "f", "not_entailment"),
+        ),
+        {**PAIR, "label": ["entailment", "not_entailment"]},
+    ),
+    "mnli": (
+        {
+            "train": "MNLI/train.tsv",
+            "dev": "MNLI/dev_matched.tsv",
+            "dev_matched": "MNLI/dev_matched.tsv",
+            "dev_mismatched": "MNLI/dev_mismatched.tsv",
+        },
+        rows(
+            (*MNLI[0], *MNLI[1], *MNLI[2], "label1", "gold_label"),
+            (*"01234567", "a b", "c d", "neutral", "contradiction"),
+            (*"01234567", "e", "f", "neutral", "neutral"),
+        ),
+        {**PAIR, "label": ["contradiction", "neutral"]},
+    ),
+    "qqp": (
+        {"train": "QQP/train.tsv", "dev": "QQP/dev.tsv"},
+        rows(
+            ("id", "qid1", "qid2", "question1", "question2", "is_duplicate"),
+            ("0", "1", "2", "a b", "c d", "0"),
+            ("3", "4", "5", "e", "f", "1"),
+        ),
+        {**PAIR, "label": [0, 1]},
+    ),
+    "stsb": (
+        {"train": "STS-B/train.tsv", "dev": "STS-B/dev.tsv"},
+        rows(
+            (*STSB, "sentence1", "sentence2", "score"),
+            (*"0123456", "a b", "c d", "5.000"),
+            (*"0123456", "e", "f", "0.25"),
+        ),
+        {**PAIR, "label": [5.0, 0.25]},
+    ),
+    "swag": (
+        {"train": "swag/train.csv", "dev": "swag/val.csv"},
+        swag(),
+        {
+            "text": ["He sat."],
+            "choices": [["Then w", "Then x", "Then y", "Then z"]],
+            "label": [3],
+        },
+    ),
+    "squad": (
+        {"train": "squad/train-v1.1.json", "dev": "squad/dev-v1.1.json"},
+        questions(ANSWERS),
+        {**QUESTIONS, "answers": [ANSWERS]},
+    ),
+    "squad_v2": (
+        {"train": "squad/train-v2.0.json", "dev": "squad/dev-v2.0.json"},
+        questions([]),
+        {**QUESTIONS, "answers": [[]]},
+    ),
+    "conll2003": (
+        {
+            "train": "conll2003/eng.train",
+            "dev": "conll2003/eng.testa",
+            "test": "conll2003/eng.testb",
+        },
         "-DOCSTART- -X- -X- O\n\nEU NNP I-NP I-ORG\nsat VBD I-VP O\n\n",
-        {"tokens": [["EU", "sat"]], "tags": [["B-ORG", "O"]]}),
-    "wnut17": ({"train": "wnut17/wnut17train.conll",
-        "dev": "wnut17/emerging.dev.conll",
-        "test": "wnut17/emerging.test.annotated"},
-        "Rick\tB-creative-work\nran\tO\n\t\n@x\tO\n", {"tokens": [["Rick",
-        "ran"], ["@x"]], "tags": [["B-creative-work", "O"], ["O"]]}),
-    "spa_eng": ({split: f"spa_eng/{split}.tsv" for split in ("train", "dev",
-        "test")}, rows(("Who left?", "¿Quién se fue?"), ("No, I stayed.",
-        "No, yo no.")), {"source": ["Who left?", "No, I stayed."],
-        "target": ["¿Quién se fue?", "No, yo no."]}),
-}  # fmt: skip
+        {"tokens": [["EU", "sat"]], "tags": [["B-ORG", "O"]]},
+    ),
+    "wnut17": (
+        {
+            "train": "wnut17/wnut17train.conll",
+            "dev": "wnut17/emerging.dev.conll",
+            "test": "wnut17/emerging.test.annotated",
+        },
+        "Rick\tB-creative-work\nran\tO\n\t\n@x\tO\n",
+        {
+            "tokens": [["Rick", "ran"], ["@x"]],
+            "tags": [["B-creative-work", "O"], ["O"]],
+        },
+    ),
+    "spa_eng": (
+        {split: f"spa_eng/{split}.tsv" for split in ("train", "dev", "test")},
+        rows(("Who left?", "¿Quién se fue?"), ("No, I stayed.", "No, yo no.")),
+        {
+            "source": ["Who left?", "No, I stayed."],
+            "target": ["¿Quién se fue?", "No, yo no."],
+        },
+    ),
+}
 SPLITS = [(name, split) for name in OFFICIAL for split in OFFICIAL[name][0]]
 ENDS = {"swag": "csv", "conll2003": "txt", "wnut17": "txt"}
 # The same with the names of our folders and splits.

@@ -17,24 +17,25 @@ TEXTS = ["a b", "c", "a b c d"]
 NAMES = {0: "x", 1: "y", 2: "z"}
 SETS = {
     "one label": (lambda: make(CLASSIFIER, id2label=NAMES),
-        lambda model: model.predict_texts(["a"]), {"text": ["a"],
-        "label": ["x"]}),
+        lambda model: model.predict_texts(["a"]),
+        {"text": ["a"], "label": ["x"]}),
     "several labels": (lambda: make(CLASSIFIER, id2label=NAMES,
         problem_type=SEVERAL_LABELS), lambda model: model.predict_texts(["a"]),
         {"text": ["a"], "label": [["x"]]}),
     "a number": (lambda: make(CLASSIFIER, num_labels=1),
-        lambda model: model.predict_texts(["a"]), {"text": ["a", "b"],
-        "label": [0.5, 1.5]}),
+        lambda model: model.predict_texts(["a"]),
+        {"text": ["a", "b"], "label": [0.5, 1.5]}),
     "a choice": (lambda: make("BertForMultipleChoice"),
         lambda model: model.predict_choices(["a"], [["b", "c"]]),
         {"text": ["a"], "choices": [["b", "c"]], "label": [0]}),
     "answers": (lambda: make("BertForQuestionAnswering"),
-        lambda model: model.predict_answers(["a"], ["b c"]), {"question": ["a"],
-        "context": ["b c"], "answers": [[{"text": "b", "answer_start": 0}]]}),
+        lambda model: model.predict_answers(["a"], ["b c"]),
+        {"question": ["a"], "context": ["b c"], "answers": [[{"text": "b",
+        "answer_start": 0}]]}),
     "tags": (lambda: make("BertForTokenClassification",
         id2label=dict(enumerate(["B-X", "I-X", "O"]))),
-        lambda model: model.predict_entities(["a b"]), {"tokens": [["a"]],
-        "tags": [["O"]]}),
+        lambda model: model.predict_entities(["a b"]),
+        {"tokens": [["a"]], "tags": [["O"]]}),
 }  # fmt: skip
 
 
