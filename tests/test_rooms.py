@@ -5,10 +5,12 @@ import io
 import re
 import tokenize
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+parse = cache(ast.parse)  # trees that nobody changes
 PACKAGE = Path(__file__).resolve().parents[1] / "bertbook"
 # Each may import from those before it; "" is the root.
 ROOMS = (
@@ -114,7 +116,7 @@ def faults(module, text):
         return []
     room = room_of(module)
     found = []
-    for other in imported(ast.parse(text)):
+    for other in imported(parse(text)):
         if other not in MODULES or other in ENTRANCES:
             found.append(f"`{module}` imports {other}, which is no module")
         elif (theirs := room_of(other)) == room:
@@ -138,7 +140,7 @@ def circle(edges):
 def optional_at_the_top(text):
     """Returns the optional packages that importing a module would import."""
     names = set()
-    for node in top_level(ast.parse(text)):
+    for node in top_level(parse(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -165,7 +167,7 @@ def test_the_root_stays_small():
 
 def test_every_room_says_what_it_is_for():
     for room in ROOMS[1:]:
-        tree = ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
+        tree = parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
         assert ast.get_docstring(tree), room
         assert len(tree.body) == 1, f"{room}/__init__.py does work"
 
@@ -198,7 +200,7 @@ def test_imports_only_point_up_the_list():
 
 def test_no_modules_import_each_other_in_a_circle():
     edges = {
-        module: set(imported(ast.parse(path.read_text("utf-8"))))
+        module: set(imported(parse(path.read_text("utf-8"))))
         for module, path in MODULES.items()
     }
     assert circle(edges) == []
@@ -272,7 +274,7 @@ def dotted_names(text):
     """Yields the backticked dotted names of docstrings and comments."""
     passages = [
         ast.get_docstring(node) or ""
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
     ]
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -319,7 +321,7 @@ def index():
     """Returns the names of each module stem, and each class's members."""
     names, members, bases = defaultdict(set), defaultdict(set), {}
     for path in MODULES.values():
-        tree = ast.parse(path.read_text("utf-8"))
+        tree = parse(path.read_text("utf-8"))
         names[path.stem] |= defined(tree.body)
         for node in tree.body:
             if isinstance(node, ast.ClassDef):

@@ -277,14 +277,11 @@ def test_half_precision_stays_close(model):
         ({}, KeyError, "must hold `input_ids`"),
         ({"input_ids": np.ones((2, 30), int)}, ValueError, "29. Received: 30"),
         ({"input_ids": [[1, 33]]}, ValueError, r"\[0, 33\).* 33 in row 0"),
-        (
-            {"input_ids": [[1, 2]], "position_ids": [[0, 29]]},
-            ValueError,
-            r"`position_ids` must be in \[0, 29\)",
-        ),
+        ({"input_ids": [[1, 2]], "position_ids": [[0, 29]]}, ValueError,
+         r"`position_ids` must be in \[0, 29\)"),
         ([[1, 2]], ValueError, "must be a dict of arrays"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_batch_is_refused(model, batch, error, message):
     with pytest.raises(error, match=message):
         model(batch)
@@ -293,19 +290,15 @@ def test_a_bad_batch_is_refused(model, batch, error, message):
 @pytest.mark.parametrize(
     ("positions", "message"),
     [
-        (
-            [[0], [7], [0]],
-            r"in \[0, {length}\).* Received: 7 in row 1, column 0",
-        ),
-        (
-            [[0], [0], [-1]],
-            r"in \[0, {length}\).* Received: -1 in row 2, column 0",
-        ),
+        ([[0], [7], [0]],
+         r"in \[0, {length}\).* Received: 7 in row 1, column 0"),
+        ([[0], [0], [-1]],
+         r"in \[0, {length}\).* Received: -1 in row 2, column 0"),
         ([[1.7], [0.0], [0.0]], "hold integers. Received: float32"),
         ([[0], [1]], r"shape \(3, M\).*Received: \(2, 1\)"),
         ([0, 1, 2], r"shape \(3, M\).*Received: \(3,\)"),
     ],
-)
+)  # fmt: skip
 def test_positions_out_of_range_are_refused(message, positions):
     array = np.array(positions)
     array = array.astype("float32" if array.dtype.kind == "f" else "int32")

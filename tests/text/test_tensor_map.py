@@ -62,13 +62,9 @@ PAIRED = {
     "a tuple": ((ROWS, PAIRS), LABELS),
     "columns": {"text": ROWS, "text_pair": PAIRS, "label": LABELS},
     "columns and a target": ({"text": ROWS, "text_pair": PAIRS}, LABELS),
-    "columns that are not read": {
-        "text": ROWS,
-        "text_pair": PAIRS,
-        "label": LABELS,
-        "id": ["1", "2", "3", "4"],
-    },
-}
+    "columns that are not read": {"text": ROWS, "text_pair": PAIRS,
+        "label": LABELS, "id": ["1", "2", "3", "4"]},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", PAIRED)
@@ -119,18 +115,14 @@ def test_a_map_can_be_copied(copied):
 
 BAD = {
     "numbers": (lambda: slices([1, 2]), "An element must be a string"),
-    "two texts and no tuple": (
-        lambda: slices((ROWS, PAIRS)),
-        r"A second text must be in a tuple with the first",
-    ),
+    "two texts and no tuple": (lambda: slices((ROWS, PAIRS)),
+        r"A second text must be in a tuple with the first"),
     "three texts": (lambda: slices(((ROWS, ROWS, ROWS),)), "An element must"),
     "no text": (lambda: slices({"label": LABELS}), "An element must be"),
-    "a weight without a label": (
-        lambda: slices({"text": ROWS, "weight": LABELS}),
-        "An element must be",
-    ),
+    "a weight without a label": (lambda: slices({"text": ROWS,
+        "weight": LABELS}), "An element must be"),
     "a table": (lambda: slices([[ROWS]]), "strings of rank 0 or 1"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)
