@@ -21,7 +21,7 @@ from tests.helpers.decoders import (
     draw_ids,
     write_gpt2,
 )
-from tests.helpers.models import to_numpy, write_hugging_face
+from tests.helpers.models import A_STEP, to_numpy, write_hugging_face
 from tests.reference import drawn
 
 CONFIG = causal_config()
@@ -187,9 +187,9 @@ def test_batch_order_changes_nothing(model):
 # Training, loading and saving.
 
 
-def test_every_weight_is_trained(plain_graphs):
+def test_every_weight_is_trained():
     model = CausalLM(CONFIG)
-    model.compile("sgd", classification_loss())
+    model.compile("sgd", classification_loss(), **A_STEP)
     before = to_numpy(model.trainable_weights)
     ids = draw_ids(B, S, V)
     model.fit({"input_ids": ids[:, :-1]}, ids[:, 1:], verbose=0)

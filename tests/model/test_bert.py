@@ -11,7 +11,7 @@ import bertbook as bb
 from bertbook.batches.batching import MODEL_INPUTS
 from bertbook.batches.packing import pack, unpack
 from bertbook.model.bert import MaskedLMHead
-from bertbook.runtime import keras, may_compile, ops
+from bertbook.runtime import keras, ops
 from bertbook.training.losses import classification_loss, pretraining_losses
 from bertbook.weights.names import (
     TIED,
@@ -21,6 +21,7 @@ from bertbook.weights.names import (
 )
 from bertbook.weights.pretrained import named_tensors
 from tests.helpers.models import (
+    A_STEP,
     to_numpy,
     write_google,
     write_hugging_face,
@@ -242,8 +243,7 @@ def test_the_token_table_learns_through_the_head(kind, tmp_path):
     if kind == "BertForPreTraining":
         loss = pretraining_losses()
         y = {"mlm_logits": labels, "nsp_logits": np.ones(B, "int32")}
-    descent, compiled = keras.optimizers.SGD(1.0), may_compile(False)
-    model.compile(descent, loss=loss, jit_compile=compiled)
+    model.compile(keras.optimizers.SGD(1.0), loss=loss, **A_STEP)
     model.train_on_batch(batch, y)
     moved = to_numpy(table) - before
     np.testing.assert_allclose(moved[unused], -expected[unused], atol=1e-6)
@@ -274,7 +274,7 @@ def test_the_joint_loss_is_the_sum_of_both(folder):
         "mlm_logits": (np.arange(M) < [[4], [2], [1]]).astype("float32"),
         "nsp_logits": np.ones(B, "float32"),
     }
-    model.compile(loss=pretraining_losses())
+    model.compile(loss=pretraining_losses(), **A_STEP)
     total = model.test_on_batch(batch, y, weights, return_dict=True)["loss"]
     outputs = to_numpy(model(batch))
     parts = []

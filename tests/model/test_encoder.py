@@ -24,7 +24,12 @@ from bertbook.model.layers import FeedForward, activation
 from bertbook.runtime import keras, ops
 from bertbook.text.vocabulary import SPECIAL_TOKENS
 from bertbook.weights.names import count_parameters
-from tests.helpers.models import largest_difference, load_drawn, to_numpy
+from tests.helpers.models import (
+    A_STEP,
+    largest_difference,
+    load_drawn,
+    to_numpy,
+)
 from tests.reference import drawn
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -484,9 +489,8 @@ def test_attention_path_says_what_runs(tiny):
 
 def test_an_encoder_can_be_trained(tmp_path):
     tiny = load_drawn(tmp_path, drawn.CONFIGS["gelu_new"])
-    tiny.compile(
-        optimizer="sgd", loss={"pooled_output": "mse", "sequence_output": None}
-    )
+    loss = {"pooled_output": "mse", "sequence_output": None}
+    tiny.compile("sgd", loss, **A_STEP)
     batch = drawn.draw_batch(tiny.config)
     target = np.zeros((3, tiny.config.hidden_size), "float32")
     before = to_numpy(tiny.trainable_weights)
