@@ -90,12 +90,14 @@ COMPARE := -m pytest --nbval $(NBVAL) \
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
 	--ignore=tests/site -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
-# The rooms whose code a backend computes, and what they stand on.
+# The rooms whose code a backend computes; not what checks arguments alone.
 MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/devices \
-	tests/batches \
-	tests/training tests/tasks tests/weights tests/model tests/decoder \
-	tests/pretraining tests/finetuning -m 'not slow' \
-	-n $(WORKERS) --dist loadscope
+	tests/batches/test_feeding.py \
+	tests/training tests/weights tests/model tests/decoder \
+	tests/pretraining tests/finetuning \
+	$(addprefix --ignore=tests/decoder/test_,generate_checks.py \
+	causal_config.py seq2seq_config.py) \
+	-m 'not slow' -n $(WORKERS) --dist loadscope
 PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-all test-book test-turns test-jax test-jax-models

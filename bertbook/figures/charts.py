@@ -1,4 +1,4 @@
-"""Charts: curves, bars, scatter plots, and the scores of several runs."""
+"""Charts: curves, bars, histograms, and the attention of one token."""
 
 import math
 from numbers import Real
@@ -21,7 +21,6 @@ from bertbook.figures.style import (
     check_config,
     check_named,
     checked,
-    counted,
     new_figure,
     plain,
     power,
@@ -63,21 +62,16 @@ def _draw_legend(figure, axes):
         )
 
 
-def _draw_levels(axes, levels, beside=False):
+def _draw_levels(axes, levels):
     """Draws level lines in gray, each with its name at the right end.
 
     Args:
         axes: Where to draw.
         levels: Dict of names to heights, or None.
-        beside: Whether a name stands to the right of the axes, where nothing
-            is drawn, and not on its line.
 
     Returns:
         What the levels say, a text each.
     """
-    place = {"xytext": (-3, 2), "ha": "right", "va": "bottom"}
-    if beside:
-        place = {"xytext": (4, 0), "ha": "left", "va": "center"}
     said = []
     for name, height in (levels or {}).items():
         axes.axhline(height, color=COLORS["sum"], ls="--", lw=1)
@@ -85,9 +79,11 @@ def _draw_levels(axes, levels, beside=False):
             name,
             (1, height),
             xycoords=("axes fraction", "data"),
+            xytext=(-3, 2),
             textcoords="offset points",
+            ha="right",
+            va="bottom",
             fontsize="small",
-            **place,
         )
         said.append(f"{name} at {readable(height)}")
     return said
@@ -494,94 +490,3 @@ def parameter_bars(config, alt=None):
     )
     text = f"{total:,} parameters in {config.num_hidden_layers} blocks and "
     return Picture(figure, alt or f"{text}around them: {said}.")
-
-
-ROOM = 0.8  # The dots of all series share this much, sizes are 1 apart.
-LANE = 0.16  # One series takes this much of it, less where there are many.
-
-
-@styled
-def seed_dots(scores, x_label="", y_label="", title="", alt=None, levels=None):
-    """Draws every run as a dot, and a line through the means of each series.
-
-    Args:
-        scores: Dict of names to dicts of a size, for example the rows to learn
-            from, to the scores of its runs, one a seed. Sizes stand at equal
-            distances, dots from left to right in the order of the runs.
-        x_label: What the sizes are.
-        y_label: What a score is.
-        title: Line above the picture.
-        alt: Alternative text; made from the scores where it is None.
-        levels: Optional dict of names to heights, to compare with; each a
-            level line in gray.
-
-    Returns:
-        A `Picture`.
-
-    Raises:
-        ValueError: There is no series, a series has no size, a size is no
-            number, or a size has no run or one that is not finite.
-    """
-    groups = {
-        name: _runs(group, name)
-        for name, group in check_named(scores, "scores").items()
-    }
-    sizes = sorted({size for runs in groups.values() for size in runs})
-    figure = new_figure(3.6, title)
-    axes = figure.add_subplot(xlabel=x_label, ylabel=y_label)
-    axes.grid(True, axis="y")
-    lane = min(LANE, ROOM / len(groups))
-    for i, (name, runs) in enumerate(groups.items()):
-        middle = (i - (len(groups) - 1) / 2) * lane
-        places = [sizes.index(size) + middle for size in runs]
-        _draw_series(axes, places, runs.values(), lane, name, i)
-    said = [f"{name}, {_said(runs)}" for name, runs in groups.items()]
-    said += _draw_levels(axes, levels, beside=True)
-    axes.set_xticks(range(len(sizes)), map(readable, sizes))
-    axes.set_xlim(-0.5, len(sizes) - 0.5)
-    axes.yaxis.set_major_formatter(lambda value, _: plain(value))
-    _draw_legend(figure, axes)
-    over = f"{y_label or 'scores'} over {x_label or 'sizes'}"
-    text = f"{title or 'Runs'}; {over}, means with the lowest and highest run: "
-    return Picture(figure, alt or f"{text}{'; '.join(said)}.")
-
-
-def _runs(group, name):
-    """Returns the scores of a series at each size, checked, small to large."""
-    for size in check_named(group, f"scores: {name}"):
-        if not isinstance(size, Real):
-            raise ValueError(
-                f"`scores: {name}` must have numbers as sizes. "
-                f"Received: {size!r}."
-            )
-    return {
-        size: checked(group[size], f"scores: {name}, {size}", 1)
-        for size in sorted(group)
-    }
-
-
-def _draw_series(axes, places, runs, lane, name, index):
-    """Draws the runs of one series and the line through their means."""
-    color, dashes = look(name, index)
-    for place, values in zip(places, runs, strict=True):
-        order = np.arange(len(values)) - (len(values) - 1) / 2
-        spread = 0.6 * lane * order / max(1, len(values) - 1)
-        dots = {"ms": 3.5, "alpha": 0.5, "markeredgewidth": 0}
-        axes.plot(place + spread, values, "o", color=color, **dots)
-    means = [values.mean() for values in runs]
-    axes.plot(places, means, "_", color=color, ms=12, markeredgewidth=2)
-    axes.plot(places, means, color=color, ls=dashes, label=name)
-
-
-def _said(runs):
-    """Says a series: how many runs, and what they reach at each size."""
-    counts = [len(values) for values in runs.values()]
-    number = counted(max(counts), "run")
-    if min(counts) < max(counts):
-        number = f"{min(counts)} to {number}"
-    reached = ", ".join(
-        f"{readable(values.mean())} ({readable(values.min())} to "
-        f"{readable(values.max())}) at {readable(size)}"
-        for size, values in runs.items()
-    )
-    return f"{number} each, {reached}"

@@ -145,78 +145,46 @@ FLOATS = np.ones((B, S), "float32")
 ADDITIVE = np.where(draw_batch()["attention_mask"], 0.0, -10_000.0)
 BAD_BATCHES = {
     "rank 1": ({"input_ids": np.ones(S, int)}, "shape (B, S). Received: (7,)"),
-    "rank 3": (
-        {"input_ids": np.ones((2, 3, 5), int)},
-        "shape (B, S). Received: (2, 3, 5)",
-    ),
-    "no rows": (
-        {"input_ids": np.ones((0, S), int)},
-        "at least one token. Received: (0, 7)",
-    ),
-    "no columns": (
-        {"input_ids": np.ones((B, 0), int)},
-        "at least one token. Received: (3, 0)",
-    ),
-    "too long": (
-        {"input_ids": np.ones((B, 12), int)},
-        "`max_position_embeddings`, 11. Received: 12 tokens",
-    ),
+    "rank 3": ({"input_ids": np.ones((2, 3, 5), int)},
+        "shape (B, S). Received: (2, 3, 5)"),
+    "no rows": ({"input_ids": np.ones((0, S), int)},
+        "at least one token. Received: (0, 7)"),
+    "no columns": ({"input_ids": np.ones((B, 0), int)},
+        "at least one token. Received: (3, 0)"),
+    "too long": ({"input_ids": np.ones((B, 12), int)},
+        "`max_position_embeddings`, 11. Received: 12 tokens"),
     "floats": ({"input_ids": FLOATS}, "`input_ids` must hold integers. Receiv"),
-    "booleans": (
-        {"input_ids": FLOATS > 0},
-        "`input_ids` must hold integers. Received: bool",
-    ),
-    "strings": (
-        {"input_ids": np.array([["a", "b"]])},
-        "`input_ids` must hold integers. Received: <U1",
-    ),
-    "an id above": (
-        {"input_ids": wrong("input_ids", (2, 5), 101)},
+    "booleans": ({"input_ids": FLOATS > 0},
+        "`input_ids` must hold integers. Received: bool"),
+    "strings": ({"input_ids": np.array([["a", "b"]])},
+        "`input_ids` must hold integers. Received: <U1"),
+    "an id above": ({"input_ids": wrong("input_ids", (2, 5), 101)},
         "`input_ids` must be in [0, 101), below `vocab_size`. Received: 101 "
-        "in row 2, column 5",
-    ),
-    "an id below": (
-        {"input_ids": wrong("input_ids", (1, 4), -1)},
-        "Received: -1 in row 1, column 4",
-    ),
-    "segments of another shape": (
-        {"token_type_ids": np.zeros((B, S + 1), int)},
+        "in row 2, column 5"),
+    "an id below": ({"input_ids": wrong("input_ids", (1, 4), -1)},
+        "Received: -1 in row 1, column 4"),
+    "segments of another shape": ({"token_type_ids": np.zeros((B, S + 1), int)},
         "`token_type_ids` must have the shape of `input_ids`, (3, 7). "
-        "Received: (3, 8)",
-    ),
-    "a segment above": (
-        {"token_type_ids": wrong("token_type_ids", (0, 6), 5)},
+        "Received: (3, 8)"),
+    "a segment above": ({"token_type_ids": wrong("token_type_ids", (0, 6), 5)},
         "`token_type_ids` must be in [0, 5), below `type_vocab_size`. "
-        "Received: 5 in row 0, column 6",
-    ),
-    "segments of floats": (
-        {"token_type_ids": FLOATS},
-        "`token_type_ids` must hold integers. Received: float32",
-    ),
-    "a mask of another shape": (
-        {"attention_mask": np.ones((S, B), int)},
+        "Received: 5 in row 0, column 6"),
+    "segments of floats": ({"token_type_ids": FLOATS},
+        "`token_type_ids` must hold integers. Received: float32"),
+    "a mask of another shape": ({"attention_mask": np.ones((S, B), int)},
         "`attention_mask` must have the shape of `input_ids`, (3, 7). "
-        "Received: (7, 3)",
-    ),
-    "a mask of another square": (
-        {"attention_mask": np.ones((B, S, S + 1), int)},
-        "`attention_mask` must have shape (B, S) or (B, S, S) for "
-        "`input_ids` of shape (3, 7). Received: (3, 7, 8)",
-    ),
-    "a mask to be added": (
-        {"attention_mask": ADDITIVE},
+        "Received: (7, 3)"),
+    "a mask of another square": ({"attention_mask": np.ones((B, S, S + 1),
+        int)}, "`attention_mask` must have shape (B, S) or (B, S, S) for "
+        "`input_ids` of shape (3, 7). Received: (3, 7, 8)"),
+    "a mask to be added": ({"attention_mask": ADDITIVE},
         "1 for a visible token and 0 for a hidden one. Received: -10000.0 at "
-        "(1, 2)",
-    ),
-    "a mask of lengths": (
-        {"attention_mask": wrong("attention_mask", (2, 0), 5)},
-        "Received: 5 at (2, 0)",
-    ),
-    "a mask with a hole": (
-        {"attention_mask": np.where(FLOATS, np.nan, 1)},
-        "Received: nan at (0, 0)",
-    ),
-}
+        "(1, 2)"),
+    "a mask of lengths": ({"attention_mask": wrong("attention_mask", (2, 0),
+        5)}, "Received: 5 at (2, 0)"),
+    "a mask with a hole": ({"attention_mask": np.where(FLOATS, np.nan, 1)},
+        "Received: nan at (0, 0)"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD_BATCHES)

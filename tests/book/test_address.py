@@ -15,11 +15,9 @@ NEW = "https://github.com/an-account-with-a-name-of-39-characters/bertbook"
 FOLDERS = "tools/book", "notebooks", "docs", ".github"
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """A copy of all that names the address."""
-    root = tmp_path_factory.mktemp("copy")
-    for name in FOLDERS:
+def copy(root, folders=FOLDERS):
+    """Copies what names the address, in these folders and above them."""
+    for name in folders:
         shutil.copytree(
             book.ROOT / name,
             root / name,
@@ -28,7 +26,6 @@ def copy(tmp_path_factory):
     for path in book.ROOT.glob("*.*"):
         if path.is_file():
             shutil.copy(path, root)
-    return root
 
 
 def set_address(root, url):
@@ -55,56 +52,58 @@ def owned(files):
 
 
 @pytest.mark.slow  # half a minute: every notebook is written three times
-def test_the_address_is_set_everywhere_and_taken_back(copy):
-    before = contents(copy)
-    assert set_address(copy, NEW) == (0, "")
-    once = contents(copy)
+def test_the_address_is_set_everywhere_and_taken_back(tmp_path):
+    copy(tmp_path)
+    before = contents(tmp_path)
+    assert set_address(tmp_path, NEW) == (0, "")
+    once = contents(tmp_path)
     assert owned(once) <= {"tools/book/book.py"}
     changed = {name for name in before if before[name] != once[name]}
     assert {"pyproject.toml", "README.md", "CITATION.cff"} < changed
     assert {f"notebooks/{c.name}.ipynb" for c in book.chapters()} < changed
     assert "do not work yet" not in once["README.md"].decode()
-    assert set_address(copy, NEW) == (0, "")
-    assert contents(copy) == once
+    assert set_address(tmp_path, NEW) == (0, "")
+    assert contents(tmp_path) == once
     ruff = [sys.executable, "-m", "ruff", "check", "-q", "--no-cache", "."]
-    assert subprocess.run(ruff, cwd=copy).returncode == 0
-    assert set_address(copy, book.address()) == (0, "")
-    assert contents(copy) == before
+    assert subprocess.run(ruff, cwd=tmp_path).returncode == 0
+    assert set_address(tmp_path, book.address()) == (0, "")
+    assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        "https://github.com/NAME",
-        "https://github.com/NAME/bertbook/",
-        "https://github.com/NAME/bertbook.git",
-        "https://github.com/NAME/other",
-        "http://github.com/NAME/bertbook",
-        "git@github.com:NAME/bertbook",
-        "https://github.com/-name/bertbook",
-        "https://github.com/two words/bertbook",
-        "https://github.com/a--b/bertbook",
-        "https://github.com/" + "a" * 40 + "/bertbook",
-        "https://example.org/NAME/bertbook",
-        'https://github.com/NAME/bertbook"\n',
-    ],
+WRONG = (
+    "",
+    "https://github.com/NAME",
+    "https://github.com/NAME/bertbook/",
+    "https://github.com/NAME/bertbook.git",
+    "https://github.com/NAME/other",
+    "http://github.com/NAME/bertbook",
+    "git@github.com:NAME/bertbook",
+    "https://github.com/-name/bertbook",
+    "https://github.com/two words/bertbook",
+    "https://github.com/a--b/bertbook",
+    "https://github.com/" + "a" * 40 + "/bertbook",
+    "https://example.org/NAME/bertbook",
+    'https://github.com/NAME/bertbook"\n',
 )
-def test_what_is_no_address_is_refused(url):
-    with pytest.raises(ValueError, match="`URL` must be"):
-        address.check(url)
 
 
-def test_a_refused_address_changes_nothing(copy):
-    before = contents(copy)
-    code, error = set_address(copy, "https://github.com/NAME")
+def test_what_is_no_address_is_refused():
+    for url in WRONG:
+        with pytest.raises(ValueError, match="`URL` must be"):
+            address.check(url)
+
+
+def test_a_refused_address_changes_nothing(tmp_path):
+    copy(tmp_path, ["tools/book"])
+    before = contents(tmp_path)
+    code, error = set_address(tmp_path, "https://github.com/NAME")
     assert code == 1
     assert error.startswith("`URL` must be")
     assert "Traceback" not in error
-    assert contents(copy) == before
+    assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("text", ["", 'Repository = "a"\nRepository = "b"\n'])
-def test_the_address_stands_once(text):
-    with pytest.raises(ValueError, match="one line"):
-        address.with_address(text, NEW)
+def test_the_address_stands_once():
+    for text in ("", 'Repository = "a"\nRepository = "b"\n'):
+        with pytest.raises(ValueError, match="one line"):
+            address.with_address(text, NEW)

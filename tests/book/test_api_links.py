@@ -10,29 +10,30 @@ import api_links
 import book
 
 
-@pytest.mark.parametrize(
-    ("code", "entry"),
-    [
+def test_code_in_prose_has_its_entry():
+    for code, entry in (
         ("bb.finetune", "bertbook.finetune"),
         ("bb.setup()", "bertbook.setup"),
         ('bb.BertConfig.named("tiny")', "bertbook.BertConfig.named"),
         ("bb.BertEncoder.embed_texts", "bertbook.BertEncoder.embed_texts"),
-        ("bb.BertEncoder.save_pretrained",
-         "bertbook.BertEncoder.save_pretrained"),
-        ("bertbook.model.attention.SelfAttention.call",
-         "bertbook.model.attention.SelfAttention.call"),
+        (
+            "bb.BertEncoder.save_pretrained",
+            "bertbook.BertEncoder.save_pretrained",
+        ),
+        (
+            "bertbook.model.attention.SelfAttention.call",
+            "bertbook.model.attention.SelfAttention.call",
+        ),
         ("bertbook.model.encoder.BertEncoder", "bertbook.BertEncoder"),
         ("bb.locations.shelf", "bertbook.locations.shelf"),
         ("bertbook.text.wordpiece", "bertbook.text.wordpiece"),
         ("bb.BertEncoder.nothing", "bertbook.BertEncoder"),
-        ('model = bb.CausalLM(bb.CausalLMConfig())', "bertbook.CausalLM"),
+        ("model = bb.CausalLM(bb.CausalLMConfig())", "bertbook.CausalLM"),
         ("bb.nothing", None),
         ("bbox.finetune", None),
         ("finetune", None),
-    ],
-)  # fmt: skip
-def test_code_in_prose_has_its_entry(code, entry):
-    assert api_links.entry_of(code) == entry
+    ):
+        assert api_links.entry_of(code) == entry
 
 
 def highlighted(source):
@@ -165,9 +166,8 @@ def test_a_name_means_what_it_means_in_its_place():
     assert api_docstrings.Place().entry_of("wordpiece") is None
 
 
-@pytest.mark.parametrize(
-    ("entry", "name", "expected"),
-    [
+def test_types_come_from_the_stub_or_the_source():
+    for entry, name, expected in (
         ("bertbook.finetune", "epochs", "int"),
         ("bertbook.finetune", "train", "Table"),
         ("bertbook.attention_path", "model", "BertEncoder | BertWithHead"),
@@ -176,10 +176,8 @@ def test_a_name_means_what_it_means_in_its_place():
         ("bertbook.CausalLM.save_pretrained", "folder", "Folder"),
         ("bertbook.Tokenizer.encode", "return", "Encoding"),
         ("bertbook.load_dataset", "return", "Columns"),
-    ],
-)
-def test_types_come_from_the_stub_or_the_source(entry, name, expected):
-    assert api_index.types(entry)[name] == expected
+    ):
+        assert api_index.types(entry)[name] == expected
 
 
 def test_every_type_of_the_stub_can_be_read():

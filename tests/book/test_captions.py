@@ -1,7 +1,5 @@
 """Every picture has a caption below it, and captions are numbered."""
 
-import pytest
-
 import book
 import captions
 
@@ -74,22 +72,18 @@ def test_a_chapter_below_10_has_no_leading_zero():
     assert notebook.cells[0].source.startswith("**Figure 1.1.** ")
 
 
-@pytest.mark.parametrize(
-    "picture",
-    [
+def test_a_picture_with_a_caption_has_no_fault():
+    for picture in (
         code("abc"),
         code("abc", html=True),  # a viewer, with a picture inside
         code("<svg>", kind="image/svg+xml"),
         code("abc", "def"),  # two pictures, one caption
-    ],
-)
-def test_a_picture_with_a_caption_has_no_fault(picture):
-    assert faults(code(), picture, text(CAPTION), code()) == []
+    ):
+        assert faults(code(), picture, text(CAPTION), code()) == []
 
 
-@pytest.mark.parametrize(
-    ("cells", "fault"),
-    [
+def test_each_fault_is_seen():
+    for cells, fault in (
         ((code("a"), text("So.")), NO_CAPTION),
         ((code("a"),), NO_CAPTION),
         ((code("a", html=True), code()), NO_CAPTION),
@@ -104,10 +98,8 @@ def test_a_picture_with_a_caption_has_no_fault(picture):
             (code("a"), text("**Figure 2.1.** A."), text("See Figure 2.3.")),
             "no Figure 2.3 in this chapter",
         ),
-    ],
-)
-def test_each_fault_is_seen(cells, fault):
-    assert faults(*cells) == [fault]
+    ):
+        assert faults(*cells) == [fault]
 
 
 def test_figures_of_other_texts_may_be_named():

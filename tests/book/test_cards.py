@@ -135,17 +135,14 @@ def test_the_page_of_results_is_what_the_runs_give():
     assert results.write_page() == results.PAGE.read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("module", "runs", "page"),
-    [
+def test_what_chapters_read_is_what_the_runs_give():
+    for module, runs, page in (
         ("results", "list_for_chapters", "FOR_CHAPTERS"),
         ("variants", "list_for_chapter", "FOR_CHAPTER"),
         ("next_sentence", "list_for_chapter", "FOR_CHAPTER"),
-    ],
-)
-def test_what_chapters_read_is_what_the_runs_give(module, runs, page):
-    experiment = importlib.import_module(f"experiments.{module}")
-    text = getattr(experiment, page).read_text("utf-8")
-    kept = getattr(experiment, runs)()
-    assert kept
-    assert json.loads(text) == kept
+    ):
+        experiment = importlib.import_module(f"experiments.{module}")
+        text = getattr(experiment, page).read_text("utf-8")
+        kept = getattr(experiment, runs)()
+        assert kept
+        assert json.loads(text) == kept

@@ -3,8 +3,6 @@
 import re
 from collections import Counter
 
-import pytest
-
 import coverage_page
 
 TEXT = coverage_page.PAGE.read_text("utf-8")
@@ -16,13 +14,13 @@ def test_every_row_stands_once_and_in_order():
     assert len(re.findall(r"^\| C", TEXT, re.MULTILINE)) == len(ROWS)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_something_fails_where_a_row_stops_being_true(row):
-    if row.verdict.startswith("not: "):
-        assert row.places == (coverage_page.NOWHERE,)
-        return
-    faults = {place: coverage_page.fault(place) for place in row.places}
-    assert not any(faults.values()), faults
+def test_something_fails_where_a_row_stops_being_true():
+    for row in ROWS:
+        if row.verdict.startswith("not: "):
+            assert row.places == (coverage_page.NOWHERE,)
+            continue
+        faults = {place: coverage_page.fault(place) for place in row.places}
+        assert not any(faults.values()), (row.id, faults)
 
 
 def test_a_row_that_is_partly_held_says_what_is_missing():
@@ -31,9 +29,8 @@ def test_a_row_that_is_partly_held_says_what_is_missing():
     assert verdicts["fully"] > 140
 
 
-@pytest.mark.parametrize(
-    ("place", "reason"),
-    [
+def test_a_place_where_nothing_would_fail_is_told():
+    for place, reason in (
         ("`tests/text/nowhere.py::test_x`", "does not exist"),
         ("`tests/text/test_merges.py::test_x`", "has no test test_x"),
         ("`tests/conftest.py::seeds`", "seeds asserts nothing"),
@@ -42,22 +39,19 @@ def test_a_row_that_is_partly_held_says_what_is_missing():
         ("`10_tokens`: Pairs (`never == 1`)", "no assertion there holds"),
         ("Makefile: make test", "names neither"),
         ("`10_tokens`: Pairs", "names neither"),
-    ],
-)
-def test_a_place_where_nothing_would_fail_is_told(place, reason):
-    assert reason in coverage_page.fault(place)
+    ):
+        assert reason in coverage_page.fault(place)
 
 
-@pytest.mark.parametrize(
-    ("source", "lines"),
-    [
+def test_assertions_of_a_cell():
+    for source, lines in (
         ("x = 1", []),
         ("%time x\nassert x == 1, 'no'", ["x == 1"]),
         ("for i in y:\n    assert (i ==\n        2)", ["i == 2"]),
-        ("np.testing.assert_allclose(a, b)",
-         ["np.testing.assert_allclose(a, b)"]),
+        (
+            "np.testing.assert_allclose(a, b)",
+            ["np.testing.assert_allclose(a, b)"],
+        ),
         ("print('assert')", []),
-    ],
-)  # fmt: skip
-def test_assertions_of_a_cell(source, lines):
-    assert coverage_page.assertions(source) == lines
+    ):
+        assert coverage_page.assertions(source) == lines

@@ -300,43 +300,22 @@ def test_right_checks_have_no_fault(place, in_process):
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        (
-            "    ...",
-            "    return 1.5",
-            "1: the check passes before it is solved",
-        ),
-        (
-            "sum(values) /",
-            "max(values) /",
-            "solution 1: AssertionError: expected 1.5, received 1.0",
-        ),
-        (
-            ', f"expected 1.5, received {mean(x)}"',
-            "",
-            "1: the check says no message: AssertionError: ",
-        ),
-        (
-            "assert mean(x) ==",
-            "assert mean(x) + 0 ==",
-            "1: the check says no message: TypeError: ",
-        ),
-        (
-            "largest = None",
-            "largest = undefined",
-            "exercises: code cell 4: NameError: ",
-        ),
-        (
-            "largest = max(x)",
-            "largest = max(y)",
-            "solutions: code cell 4: NameError: ",
-        ),
-        (
-            "largest = max(x)",
-            "largest = min(x)",
-            "solution 2: ValueError: largest must be 2",
-        ),
+        ("    ...", "    return 1.5",
+         "1: the check passes before it is solved"),
+        ("sum(values) /", "max(values) /",
+         "solution 1: AssertionError: expected 1.5, received 1.0"),
+        (', f"expected 1.5, received {mean(x)}"', "",
+         "1: the check says no message: AssertionError: "),
+        ("assert mean(x) ==", "assert mean(x) + 0 ==",
+         "1: the check says no message: TypeError: "),
+        ("largest = None", "largest = undefined",
+         "exercises: code cell 4: NameError: "),
+        ("largest = max(x)", "largest = max(y)",
+         "solutions: code cell 4: NameError: "),
+        ("largest = max(x)", "largest = min(x)",
+         "solution 2: ValueError: largest must be 2"),
     ],
-)
+)  # fmt: skip
 def test_each_fault_of_a_run_is_seen(place, in_process, old, new, fault):
     assert SOURCE.count(old) == 1
     found, _ = run(place(SOURCE.replace(old, new)))

@@ -119,19 +119,13 @@ def test_every_anchor_exists():
     ("text", "expected"),
     [
         ("A **head** is one.", f"A {LINK} is one."),
-        (
-            "There are **heads**.",
-            "There are [**heads**](92_glossary.ipynb#head).",
-        ),
+        ("There are **heads**.",
+         "There are [**heads**](92_glossary.ipynb#head)."),
         ("A **Head** is.", "A [**Head**](92_glossary.ipynb#head) is."),
-        (
-            "An **attention head** is.",
-            "An [**attention head**](92_glossary.ipynb#head) is.",
-        ),
-        (
-            "An **attention\nhead** is.",
-            "An [**attention\nhead**](92_glossary.ipynb#head) is.",
-        ),
+        ("An **attention head** is.",
+         "An [**attention head**](92_glossary.ipynb#head) is."),
+        ("An **attention\nhead** is.",
+         "An [**attention\nhead**](92_glossary.ipynb#head) is."),
         ("| **head** | one |", f"| {LINK} | one |"),
         ("- **head**: one", f"- {LINK}: one"),
         ("A **head** and a **head**.", f"A {LINK} and a **head**."),
@@ -140,7 +134,7 @@ def test_every_anchor_exists():
         ("[a **head**](b), **head**", f"[a **head**](b), {LINK}"),
         ("```\n**head**\n```\n\n**head**", f"```\n**head**\n```\n\n{LINK}"),
     ],
-)
+)  # fmt: skip
 def test_a_bold_term_is_linked(monkeypatch, text, expected):
     assert linked(monkeypatch, text) == [expected]
 
@@ -200,17 +194,14 @@ def test_a_term_with_marks_in_it(monkeypatch, word):
     assert links.heading_anchor(word) == anchor
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_another_link_defines_no_term():
+    for text in (
         "a [head](92_glossary.ipynb#head)",  # not where it is defined
         "a [**head**](92_glossary.ipynb#heads)",
         "a [**head**](92_glossary.ipynb#Head)",
         "a [**tail**](92_glossary.ipynb#head)",
-    ],
-)
-def test_another_link_defines_no_term(text):
-    assert not glossary.is_linked(notebook_of(text), TERM)
+    ):
+        assert not glossary.is_linked(notebook_of(text), TERM)
 
 
 # The files and chapter 92.

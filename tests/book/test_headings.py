@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 import badges
 import book
 import headings
@@ -77,9 +75,8 @@ def test_a_whole_chapter_has_no_fault():
     assert faults(CHAPTER) == []
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_each_fault_is_seen():
+    for old, new in (
         ("# 20 Attention", "# Attention"),
         ("# 20 Attention", "# 21 Attention"),
         (badges.badge("20_attention"), badges.badge("21_encoder_block")),
@@ -94,11 +91,9 @@ def test_a_whole_chapter_has_no_fault():
         ("### Predict before you run", "### Predict"),
         ("## Summary", "## The end"),
         ("## Exercises", ""),
-    ],
-)
-def test_each_fault_is_seen(old, new):
-    assert old in CHAPTER
-    assert faults(CHAPTER.replace(old, new)) != []
+    ):
+        assert old in CHAPTER
+        assert faults(CHAPTER.replace(old, new)) != []
 
 
 def test_back_matter_needs_no_experiment():
@@ -140,9 +135,8 @@ def test_a_chapter_of_the_largest_size_has_no_fault():
     assert faults_of_form(text, *shown) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "cells", "fault"),
-    [
+def test_each_fault_of_form_is_seen():
+    for text, cells, fault in (
         (CHAPTER.replace("Before this", "Before the"), [], "no line `**Before"),
         (CHAPTER.replace("20 minutes to read, ", ""), [], "the line on time"),
         (CHAPTER.replace("**Time:**", "Time:"), [], "the line on time"),
@@ -156,17 +150,14 @@ def test_a_chapter_of_the_largest_size_has_no_fault():
         (CHAPTER + "What the sources simplify", [], "what sources simplify"),
         (CHAPTER, [code("a = f()")], "code cell 1 shows nothing: a = f()"),
         (CHAPTER, [code("draw()", PNG)], "a picture without a caption"),
-    ],
-)
-def test_each_fault_of_form_is_seen(text, cells, fault):
-    found = faults_of_form(text, *cells)
-    assert len(found) == 1
-    assert fault in found[0]
+    ):
+        found = faults_of_form(text, *cells)
+        assert len(found) == 1
+        assert fault in found[0]
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_a_definition_may_show_nothing():
+    for source in (
         "",
         "# a comment",
         "import math\nfrom a import b",
@@ -179,15 +170,12 @@ def test_each_fault_of_form_is_seen(text, cells, fault):
         "np.set_printoptions(precision=3)",
         "keras.config.set_printoptions(1)",
         '"""A text."""',
-    ],
-)
-def test_a_definition_may_show_nothing(source):
-    assert not headings.is_silent(code(source))
+    ):
+        assert not headings.is_silent(code(source))
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_work_without_an_output_is_silent():
+    for source in (
         "a = f()",
         "a = 1 + b",
         "a = [f for f in b]",
@@ -201,9 +189,7 @@ def test_a_definition_may_show_nothing(source):
         "import math\nmath.sqrt(2)",
         "with a:\n    import b",
         "%matplotlib inline\na = f()",
-    ],
-)
-def test_work_without_an_output_is_silent(source):
-    assert headings.is_silent(code(source))
-    assert not headings.is_silent(code(source, {"text/plain": "1"}))
-    assert not headings.is_silent(code(source, tags=["nbval-skip"]))
+    ):
+        assert headings.is_silent(code(source))
+        assert not headings.is_silent(code(source, {"text/plain": "1"}))
+        assert not headings.is_silent(code(source, tags=["nbval-skip"]))

@@ -71,7 +71,7 @@ def namespace(tmp_path, monkeypatch):
         keras.distribution.set_distribution(None)
 
 
-def test_every_call_of_ours_runs(namespace, record_property):
+def test_every_call_of_ours_runs(namespace, record_property, plain_graphs):
     import keras
 
     found = calls(PAGE.read_text("utf-8"))

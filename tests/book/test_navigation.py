@@ -68,9 +68,8 @@ def test_no_link_inside_the_book_is_dead():
 # Chapters that the prose names.
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_a_chapter_is_linked():
+    for text, expected in (
         ("See 20_attention.", f"See {CHAPTER_20}."),
         ("See chapter 20_attention, too", f"See {CHAPTER_20}, too"),
         ("See chapter 20, too", f"See {CHAPTER_20}, too"),
@@ -91,16 +90,13 @@ def test_no_link_inside_the_book_is_dead():
         ("A\n\n20_attention", "A\n\n[Chapter 20](20_attention.ipynb)"),
         ("e.g. 20_attention", f"e.g. {CHAPTER_20}"),
         ("by Ba et al. 20_attention", f"by Ba et al. {CHAPTER_20}"),
-    ],
-)
-def test_a_chapter_is_linked(text, expected):
-    assert linked(text) == expected
-    assert linked(expected) == expected
+    ):
+        assert linked(text) == expected
+        assert linked(expected) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_several_chapters_are_linked():
+    for text, expected in (
         ("chapters 40 to 43", "chapters 40 to 43"),
         ("chapters 40_a and 43_b", "chapters [40] and [43]"),
         ("Chapters 40_a, 41_c, and 43_b", "Chapters [40], [41], and [43]"),
@@ -115,19 +111,16 @@ def test_a_chapter_is_linked(text, expected):
             "The chapters before, and 40_a",
             "The chapters before, and [chapter 40]",
         ),
-    ],
-)
-def test_several_chapters_are_linked(text, expected):
-    for short, whole in WHOLE.items():
-        text = text.replace(short, whole)
-        expected = expected.replace(short, whole)
-    assert linked(text) == expected
-    assert linked(expected) == expected
+    ):
+        for short, whole in WHOLE.items():
+            text = text.replace(short, whole)
+            expected = expected.replace(short, whole)
+        assert linked(text) == expected
+        assert linked(expected) == expected
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_no_prose_is_left():
+    for text in (
         "`20_attention` and ``20_attention`` and `` a ` 20_attention ``",
         "a `20_attention\nand more` b",
         "```text\nsee 20_attention\n```",
@@ -145,10 +138,8 @@ def test_several_chapters_are_linked(text, expected):
         "x $$\na_{20_attention}\n$$ y",
         "see 10_tokens, this chapter, and 79_nothing",
         "20_000 and 120_attention",
-    ],
-)
-def test_what_is_no_prose_is_left(text):
-    assert linked(text) == text
+    ):
+        assert linked(text) == text
 
 
 def test_prose_after_code_and_links_is_linked():
@@ -164,34 +155,25 @@ def test_links_from_another_folder():
 # Papers that the prose names.
 
 
-@pytest.mark.parametrize(
-    ("text", "label", "url"),
-    [
+def test_a_paper_is_linked():
+    for text, label, url in (
         ("Devlin et al. (2019) write", "Devlin et al. (2019)", DEVLIN),
         ("(Devlin et al., 2019)", "Devlin et al., 2019", DEVLIN),
         ("Devlin et al.\n(2019)", "Devlin et al.\n(2019)", DEVLIN),
         ("Clark et al., 2019, section 3", "Clark et al., 2019", CLARK),
-        (
-            "Clark et al. (2019, section 3) say",
-            "Clark et al. (2019, section 3)",
-            CLARK,
-        ),
+        ("Clark et al. (2019, section 3) say", "Clark et al. (2019, section 3)",
+         CLARK),
         ("in Post (2018)", "Post (2018)", POST),
         ("in Post (2018, table 1)", "Post (2018, table 1)", POST),
         ("as Ba, Kiros\nand Hinton (2016)", "Ba, Kiros\nand Hinton (2016)", BA),
-        (
-            "Sennrich, Haddow, and Birch, 2016",
-            "Sennrich, Haddow, and Birch, 2016",
-            SENNRICH,
-        ),
+        ("Sennrich, Haddow, and Birch, 2016",
+         "Sennrich, Haddow, and Birch, 2016", SENNRICH),
         ("[^1]: Devlin et al., 2019", "Devlin et al., 2019", DEVLIN),
         ("| Devlin et al. (2019) |", "Devlin et al. (2019)", DEVLIN),
-    ],
-)
-def test_a_paper_is_linked(text, label, url):
-    expected = text.replace(label, f"[{label}]({url})")
-    assert linked(text) == expected
-    assert linked(expected) == expected
+    ):  # fmt: skip
+        expected = text.replace(label, f"[{label}]({url})")
+        assert linked(text) == expected
+        assert linked(expected) == expected
 
 
 def test_two_papers_in_one_pair_of_brackets():
@@ -201,9 +183,8 @@ def test_two_papers_in_one_pair_of_brackets():
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_has_no_address_is_left():
+    for text in (
         "Sun et al. (2019)",  # two works of one name and year
         "Lee et al. (2020)",  # one of the two has no number
         "Hochreiter and Schmidhuber (1997)",  # no number
@@ -211,10 +192,8 @@ def test_two_papers_in_one_pair_of_brackets():
         "Devlin (about 2019)",
         "Nobody et al. (2019)",
         "[Devlin et al. (2019)](there)",
-    ],
-)
-def test_what_has_no_address_is_left(text):
-    assert linked(text) == text
+    ):
+        assert linked(text) == text
 
 
 def test_each_work_with_a_number_of_its_own_has_an_address():

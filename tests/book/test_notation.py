@@ -6,8 +6,6 @@ import re
 import tokenize
 from dataclasses import fields
 
-import pytest
-
 import bertbook as bb
 import book
 from bertbook.book import notation
@@ -86,14 +84,14 @@ def test_a_size_has_the_field_of_its_letter():
         assert entry.field in (letters[entry.name], "")
 
 
-@pytest.mark.parametrize("entry", WEIGHTS, ids=lambda entry: entry.symbol)
-def test_weights_have_the_name_and_shape_in_the_package(entry):
+def test_weights_have_the_name_and_shape_in_the_package():
     """Matrices of a head are columns of the one that all heads share."""
     shapes = encoder_shapes(CONFIG)
-    shape = list(notation.shape_of(entry, SIZES))
-    if entry.shape.endswith("H"):
-        shape[-1] *= CONFIG.num_attention_heads
-    assert tuple(shape) == shapes[entry.name.format(l=2)]
+    for entry in WEIGHTS:
+        shape = list(notation.shape_of(entry, SIZES))
+        if entry.shape.endswith("H"):
+            shape[-1] *= CONFIG.num_attention_heads
+        assert tuple(shape) == shapes[entry.name.format(l=2)], entry.symbol
 
 
 def test_there_are_weights_of_every_kind():
@@ -183,15 +181,17 @@ def belongs(place, to):
     return place == to or place.startswith(to + ".")
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_every_letter_of_a_shape_is_known(place):
-    known = {entry.letter for entry in notation.LEGEND}
-    known |= {
-        entry.letter
-        for entry in notation.LOCAL
-        if any(belongs(place, to) for to in entry.places)
-    }
-    assert letters_of(place) - known == set()
+def test_every_letter_of_a_shape_is_known():
+    legend = {entry.letter for entry in notation.LEGEND}
+    found = {}
+    for place in PLACES:
+        known = legend | {
+            entry.letter
+            for entry in notation.LOCAL
+            if any(belongs(place, to) for to in entry.places)
+        }
+        found[place] = letters_of(place) - known
+    assert {place: letters for place, letters in found.items() if letters} == {}
 
 
 def test_every_local_letter_is_used_where_it_is_listed():

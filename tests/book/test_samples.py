@@ -307,10 +307,10 @@ def test_no_rule_that_does_not_read_chooses_the_right_ending(name):
     assert sum(hits) <= 20
 
 
-@pytest.mark.parametrize("place", range(4))
-def test_no_place_holds_the_right_ending_too_often(place):
-    labels = [label for part in PARTS for *_, label in answers(part)]
-    assert labels.count(place) <= 20
+def test_no_place_holds_the_right_ending_too_often():
+    for place in range(4):
+        labels = [label for part in PARTS for *_, label in answers(part)]
+        assert labels.count(place) <= 20
 
 
 # Translation.

@@ -74,18 +74,15 @@ def test_a_method_put_into_a_class_is_killed():
     assert failure(before, DOUBLE, use, "A().double()") == 3
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
+def test_a_class_is_killed():
+    for use in (
         "Point(1)",
         "Point.origin()",
         "class Mine(Point):\n    pass\nMine(1)",
         "class Mine(Point):\n    def __init__(self):\n        pass\nMine().x",
         "class Mine(Point):\n    pass\nMine.origin()",
-    ],
-)
-def test_a_class_is_killed(use):
-    assert failure(POINT, use) == 1
+    ):
+        assert failure(POINT, use) == 1
 
 
 def test_a_class_that_is_only_named_survives():
@@ -106,17 +103,14 @@ def test_a_swallowed_error_kills_nothing():
     assert failure(DOUBLE, caught) is None
 
 
-@pytest.mark.parametrize(
-    "handler",
-    [
+def test_an_error_that_comes_from_a_stub_kills():
+    for handler in (
         "raise ValueError('wrong') from error",
         "raise ValueError(str(type(error)))",
         "undefined",
-    ],
-)
-def test_an_error_that_comes_from_a_stub_kills(handler):
-    use = f"try:\n    double(1)\nexcept Exception as error:\n    {handler}"
-    assert failure(DOUBLE, use) == 1
+    ):
+        use = f"try:\n    double(1)\nexcept Exception as error:\n    {handler}"
+        assert failure(DOUBLE, use) == 1
 
 
 def test_a_skipped_cell_is_not_run():

@@ -196,23 +196,20 @@ def test_an_unknown_name_is_refused_with_the_nearest(name, offer):
     assert offer is None or offer in message
 
 
-@pytest.mark.parametrize(
-    ("name", "split", "those"),
-    [
+def test_an_unknown_split_is_refused_with_those_there_are():
+    for name, split, those in (
         ("sst2", "test", "train, dev"),
         ("sst2", "validation", "train, dev"),
         ("mnli", "matched", "train, dev, dev_matched, dev_mismatched"),
         ("wnut17", "valid", "train, dev, test"),
         ("opinions", "", "train, dev"),
         ("opinions", ["train", "dev"], "train, dev"),
-    ],
-)
-def test_an_unknown_split_is_refused_with_those_there_are(name, split, those):
-    message = (
-        f"`split` of {name!r} must be one of {those}. Received: {split!r}."
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        bb.load_dataset(name, split)
+    ):
+        message = (
+            f"`split` of {name!r} must be one of {those}. Received: {split!r}."
+        )
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+            bb.load_dataset(name, split)
 
 
 def test_a_missing_folder_is_refused(cache, tmp_path, monkeypatch):

@@ -204,27 +204,12 @@ def of_columns(answers):
     ("name", "content"),
     [
         ("a.jsonl", as_json_lines(ASKED)),
-        (
-            "b.jsonl",
-            as_json_lines({**ASKED, "answers": list(map(of_columns, ANSWERS))}),
-        ),
+        ("b.jsonl",
+         as_json_lines({**ASKED, "answers": list(map(of_columns, ANSWERS))})),
         ("a.csv", as_csv(listed(ASKED, "answers"))),
-        (
-            "a.json",
-            json.dumps(
-                squad(
-                    (
-                        CONTEXT,
-                        [
-                            {"id": "q1", "question": ASKED["question"][0],
-                             "answers": ANSWERS[0]},
-                            {"id": "q2", "question": "Why?", "answers": [],
-                             "is_impossible": True},
-                        ],
-                    )
-                )
-            ),
-        ),
+        ("a.json", json.dumps(squad((CONTEXT, [{"id": "q1",
+         "question": ASKED["question"][0], "answers": ANSWERS[0]}, {"id": "q2",
+         "question": "Why?", "answers": [], "is_impossible": True}])))),
     ],
 )  # fmt: skip
 def test_questions_in_every_form_give_the_same_columns(name, content, tmp_path):
@@ -713,329 +698,151 @@ BAD_TABLES = {
     "unread twice": ("a.csv", "text,label,x,x\na,1,b,c\n", "one column `x`"),
     "no header": ("a.csv", "I like it,1\nbad,0\n", "columns I like it, 1"),
     "one column": ("a.csv", "a\nb\n", "Received: the columns a"),
-    "unknown": (
-        "a.csv",
-        "review,stars\na,1\n",
-        'text_column="review", label_co',
-    ),
+    "unknown": ("a.csv", "review,stars\na,1\n",
+        'text_column="review", label_co'),
     "unknown label": ("a.csv", "text,stars\na,1\n", '`label_column`.*"stars"'),
-    "two texts": (
-        "a.csv",
-        "text,sentence,label\na,b,1\n",
-        "`text_column` must te",
-    ),
-    "two cases": (
-        "a.csv",
-        "text,Text,label\na,b,1\n",
-        "`text_column` must tell",
-    ),
-    "two labels": (
-        "a.csv",
-        "text,label,labels\na,1,1\n",
-        "`label_column` must te",
-    ),
+    "two texts": ("a.csv", "text,sentence,label\na,b,1\n",
+        "`text_column` must te"),
+    "two cases": ("a.csv", "text,Text,label\na,b,1\n",
+        "`text_column` must tell"),
+    "two labels": ("a.csv", "text,label,labels\na,1,1\n",
+        "`label_column` must te"),
     "half a pair": ("a.csv", "sentence1,label\na,1\n", "must have the columns"),
-    "two pairs": (
-        "a.csv",
-        "sentence1,sentence2,text,label\na,b,c,1\n",
-        "`text_column` must",
-    ),
+    "two pairs": ("a.csv", "sentence1,sentence2,text,label\na,b,c,1\n",
+        "`text_column` must"),
     "no context": ("a.csv", "question,answers\na,[]\n", "question, context"),
     "two delimiters": ("a.csv", "a,x;b,y\na,b;c,d\n", "must have one deli"),
-    "Latin-1": (
-        "a.csv",
-        (H + "caf\xe9,1\n").encode("latin-1"),
-        "UTF-8.*line 2",
-    ),
-    "UTF-16": (
-        "a.csv",
-        (H + "a,1\n").encode("utf-16"),
-        "must be UTF-8. .* as UTF-16 has; write the file again as UTF-8",
-    ),
-    "texts without tags": (
-        "a.txt",
-        "It rains again.\n",
-        "line 1: a tag must be .*; tables of texts end in .csv",
-    ),
-    "UTF-16 without a mark": (
-        "a.csv",
-        (H + "a,1\n").encode("utf-16-le"),
-        "must be text in UTF-8. Received: NUL bytes in its first line",
-    ),
-    "a workbook": (
-        "a.csv",
-        b"PK\x03\x04\x14\0\x06\0,\0\n" + H.encode(),
-        "must be text in UTF-8. Received: NUL bytes in its first line",
-    ),
-    "a surrogate as label": (
-        "a.jsonl",
-        '{"text": "a", "label": "\\ud800"}\n',
-        "line 1: `label` must not hold a lone surrogate",
-    ),
-    "a surrogate among labels": (
-        "a.jsonl",
+    "Latin-1": ("a.csv", (H + "caf\xe9,1\n").encode("latin-1"),
+        "UTF-8.*line 2"),
+    "UTF-16": ("a.csv", (H + "a,1\n").encode("utf-16"),
+        "must be UTF-8. .* as UTF-16 has; write the file again as UTF-8"),
+    "texts without tags": ("a.txt", "It rains again.\n",
+        "line 1: a tag must be .*; tables of texts end in .csv"),
+    "UTF-16 without a mark": ("a.csv", (H + "a,1\n").encode("utf-16-le"),
+        "must be text in UTF-8. Received: NUL bytes in its first line"),
+    "a workbook": ("a.csv", b"PK\x03\x04\x14\0\x06\0,\0\n" + H.encode(),
+        "must be text in UTF-8. Received: NUL bytes in its first line"),
+    "a surrogate as label": ("a.jsonl", '{"text": "a", "label": "\\ud800"}\n',
+        "line 1: `label` must not hold a lone surrogate"),
+    "a surrogate among labels": ("a.jsonl",
         '{"text": "a", "label": ["b", "\\ud800"]}\n',
-        "line 1: `label` must not hold a lone surrogate",
-    ),
-    "endless names": (
-        "a.csv",
-        "a" * 9_000 + ",b\nx,y\n",
-        r'text_column="a{77}\.\.\.", .* the columns a{77}\.\.\., b\.$',
-    ),
+        "line 1: `label` must not hold a lone surrogate"),
+    "endless names": ("a.csv", "a" * 9_000 + ",b\nx,y\n",
+        r'text_column="a{77}\.\.\.", .* the columns a{77}\.\.\., b\.$'),
     "an empty text": ("a.csv", H + "a,1\n,0\n", "line 3: `text` must hold a"),
     "spaces": ("a.csv", H + "a,1\n  ,0\n", "line 3: `text` must hold a text"),
-    "an empty line in quotes": (
-        "a.csv",
-        'text\na\n""\n',
-        "line 3: `text` must hold a text",
-    ),
+    "an empty line in quotes": ("a.csv", 'text\na\n""\n',
+        "line 3: `text` must hold a text"),
     "only commas": ("a.csv", H + "a,1\n,\n", "line 3: `text` must hold a text"),
     "an empty label": ("a.csv", H + "a,1\nb,\n", "line 3: `label` must not be"),
-    "a blank label": (
-        "a.csv",
-        H + "a,x\nb,  \n",
-        "line 3: `label` must not be",
-    ),
-    "a word among numbers": (
-        "a.csv",
-        H + "a,1\nb,n/a\n",
-        r"'1' in line 2 and 'n/a' in line 3",
-    ),
+    "a blank label": ("a.csv", H + "a,x\nb,  \n",
+        "line 3: `label` must not be"),
+    "a word among numbers": ("a.csv", H + "a,1\nb,n/a\n",
+        r"'1' in line 2 and 'n/a' in line 3"),
     "a NaN among scores": ("a.csv", H + "a,1.5\nb,nan\n", "'nan' in line 3"),
     "an infinite score": ("a.csv", H + "a,1.5\nb,inf\n", "'inf' in line 3"),
     "a huge score": ("a.csv", H + "a,1.5\nb,1e999\n", "'1e999' in line 3"),
     "an underscore": ("a.csv", H + "a,1\nb,0_1\n", "'0_1' in line 3"),
     "other digits": ("a.csv", H + "a,1\nb,٣\n", "'٣' in line 3"),
     "a long integer": ("a.csv", H + f"a,1\nb,{'9' * 5000}\n", "all integers"),
-    "a comma": (
-        "a.csv",
-        "text;label\na;3,5\nb;4\n",
-        "line 2: `label`.*decimal po",
-    ),
+    "a comma": ("a.csv", "text;label\na;3,5\nb;4\n",
+        "line 2: `label`.*decimal po"),
     "a list among words": ("a.csv", H + 'a,"[""x""]"\nb,x\n', "all|'x'"),
-    "no JSON list": (
-        "a.csv",
-        H + "a,\"['x']\"\nb,[]\n",
-        "line 2, `label` is not",
-    ),
-    "a list of none": (
-        "a.csv",
-        H + "a,[null]\nb,[]\n",
-        "line 2: `label` must be",
-    ),
-    "a weight": (
-        "a.csv",
-        "text,label,weight\na,1,1\nb,0,-1\n",
-        "line 3: `weight` must be",
-    ),
-    "no weight": (
-        "a.csv",
-        "text,label,weight\na,1,1\nb,0,\n",
-        "line 3: `weight` must be",
-    ),
-    "an odd weight": (
-        "a.csv",
-        "text,label,weight\na,1,1_0\nb,0,1\n",
-        "line 2: `weight` must",
-    ),
-    "a NaN weight": (
-        "a.csv",
-        "text,label,weight\na,1,nan\nb,0,1\n",
-        "line 2: `weight` must",
-    ),
-    "choices from 1": (
-        "a.csv",
-        "text,choice1,choice2,label\na,b,c,1\n",
-        "choice0, choice1 and",
-    ),
-    "a gap": (
-        "a.csv",
-        "text,choice0,choice2,label\na,b,c,1\n",
-        "without a gap",
-    ),
-    "a label of choices": (
-        "a.csv",
-        "text,choice0,choice1,label\na,b,c,2\n",
-        "line 2: `label` must be the",
-    ),
-    "a word for choices": (
-        "a.csv",
-        "text,choice0,choice1,label\na,b,c,b\n",
-        "line 2: `label` must be the",
-    ),
-    "an empty choice": (
-        "a.csv",
-        "text,choice0,choice1,label\na,b,,1\n",
-        "line 2: `choices` must",
-    ),
-    "tsv, too few": (
-        "a.tsv",
-        "text\tlabel\na\t1\nb\n",
-        "line 3: there must be 2",
-    ),
+    "no JSON list": ("a.csv", H + "a,\"['x']\"\nb,[]\n",
+        "line 2, `label` is not"),
+    "a list of none": ("a.csv", H + "a,[null]\nb,[]\n",
+        "line 2: `label` must be"),
+    "a weight": ("a.csv", "text,label,weight\na,1,1\nb,0,-1\n",
+        "line 3: `weight` must be"),
+    "no weight": ("a.csv", "text,label,weight\na,1,1\nb,0,\n",
+        "line 3: `weight` must be"),
+    "an odd weight": ("a.csv", "text,label,weight\na,1,1_0\nb,0,1\n",
+        "line 2: `weight` must"),
+    "a NaN weight": ("a.csv", "text,label,weight\na,1,nan\nb,0,1\n",
+        "line 2: `weight` must"),
+    "choices from 1": ("a.csv", "text,choice1,choice2,label\na,b,c,1\n",
+        "choice0, choice1 and"),
+    "a gap": ("a.csv", "text,choice0,choice2,label\na,b,c,1\n",
+        "without a gap"),
+    "a label of choices": ("a.csv", "text,choice0,choice1,label\na,b,c,2\n",
+        "line 2: `label` must be the"),
+    "a word for choices": ("a.csv", "text,choice0,choice1,label\na,b,c,b\n",
+        "line 2: `label` must be the"),
+    "an empty choice": ("a.csv", "text,choice0,choice1,label\na,b,,1\n",
+        "line 2: `choices` must"),
+    "tsv, too few": ("a.tsv", "text\tlabel\na\t1\nb\n",
+        "line 3: there must be 2"),
     "tsv with commas": ("a.tsv", H + "a,1\n", "the columns text,label"),
     # JSON.
-    "not JSON": (
-        "a.jsonl",
-        '{"text": "a"}\n{"text": \n',
-        "line 2 is not valid",
-    ),
+    "not JSON": ("a.jsonl", '{"text": "a"}\n{"text": \n',
+        "line 2 is not valid"),
     "Python": ("a.jsonl", "{'text': 'a'}\n", "line 1 is not valid JSON"),
-    "deep": (
-        "a.jsonl",
-        "[" * 100_000,
-        "line 1 is not valid JSON: it is nested",
-    ),
+    "deep": ("a.jsonl", "[" * 100_000,
+        "line 1 is not valid JSON: it is nested"),
     "long": ("a.jsonl", '{"text": ' + "9" * 5_000 + "}", "line 1 is not valid"),
     "no object": ("a.jsonl", '{"text": "a"}\n["b"]\n', "line 2: a row must be"),
     "a text line": ("a.jsonl", '"a"\n', "line 1: a row must be a JSON object"),
-    "a key less": (
-        "a.jsonl",
-        '{"text": "a", "label": 1}\n{"text": "b"}\n',
-        "line 2: the columns .* a row without 'label'",
-    ),
-    "a key more": (
-        "a.jsonl",
-        '{"text": "a"}\n{"text": "b", "label": 1}\n',
-        "line 2: the columns .* a row with 'label'",
-    ),
-    "a key twice": (
-        "a.jsonl",
-        '{"text": "a", "text": "b"}\n',
-        "'text' occurs tw",
-    ),
+    "a key less": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}\n',
+        "line 2: the columns .* a row without 'label'"),
+    "a key more": ("a.jsonl", '{"text": "a"}\n{"text": "b", "label": 1}\n',
+        "line 2: the columns .* a row with 'label'"),
+    "a key twice": ("a.jsonl", '{"text": "a", "text": "b"}\n',
+        "'text' occurs tw"),
     "blank lines": ("a.jsonl", "\n\n", "must hold examples"),
-    "a number as text": (
-        "a.jsonl",
-        '{"text": 7, "label": 1}\n',
-        "line 1: `text` must be a text.*7",
-    ),
+    "a number as text": ("a.jsonl", '{"text": 7, "label": 1}\n',
+        "line 1: `text` must be a text.*7"),
     "null as text": ("a.jsonl", '{"text": null}\n', "line 1: `text` .* None"),
-    "a surrogate": (
-        "a.jsonl",
-        '{"text": "\\ud800"}\n',
-        "line 1: `text` must not",
-    ),
-    "null as label": (
-        "a.jsonl",
-        '{"text": "a", "label": null}\n',
-        "line 1: `label` must not be",
-    ),
-    "NaN as label": (
-        "a.jsonl",
-        '{"text": "a", "label": NaN}\n',
-        "line 1: `label` must not be",
-    ),
-    "infinity": (
-        "a.jsonl",
-        '{"text": "a", "label": Infinity}\n',
-        "line 1: `label` must be a",
-    ),
-    "an object as label": (
-        "a.jsonl",
-        '{"text": "a", "label": {}}\n',
-        "line 1: `label` must be a name",
-    ),
-    "text and number": (
-        "a.jsonl",
+    "a surrogate": ("a.jsonl", '{"text": "\\ud800"}\n',
+        "line 1: `text` must not"),
+    "null as label": ("a.jsonl", '{"text": "a", "label": null}\n',
+        "line 1: `label` must not be"),
+    "NaN as label": ("a.jsonl", '{"text": "a", "label": NaN}\n',
+        "line 1: `label` must not be"),
+    "infinity": ("a.jsonl", '{"text": "a", "label": Infinity}\n',
+        "line 1: `label` must be a"),
+    "an object as label": ("a.jsonl", '{"text": "a", "label": {}}\n',
+        "line 1: `label` must be a name"),
+    "text and number": ("a.jsonl",
         '{"text": "a", "label": 1}\n{"text": "b", "label": "1"}\n',
-        "1 in line 1 and '1' in line 2",
-    ),
-    "truth and number": (
-        "a.jsonl",
+        "1 in line 1 and '1' in line 2"),
+    "truth and number": ("a.jsonl",
         '{"text": "a", "label": 1}\n{"text": "b", "label": true}\n',
-        "1 in line 1 and True in line 2",
-    ),
-    "a mixed list": (
-        "a.jsonl",
-        '{"text": "a", "label": ["x", 1]}\n',
-        "line 1: `label` must be",
-    ),
+        "1 in line 1 and True in line 2"),
+    "a mixed list": ("a.jsonl", '{"text": "a", "label": ["x", 1]}\n',
+        "line 1: `label` must be"),
     "an empty JSON list": ("a.json", "[]", r"a\.json must hold examples"),
     "a JSON text": ("a.json", '"a"', "must hold a list of objects.* str"),
     "an empty object": ("a.json", "{}", "must hold a list of objects.* dict"),
-    "a JSON number": (
-        "a.json",
-        "[1]",
-        "row 0: a row must be a JSON object.* int",
-    ),
-    "unequal lists": (
-        "a.json",
-        '{"text": ["a"], "label": []}',
-        "lists of one length",
-    ),
+    "a JSON number": ("a.json", "[1]",
+        "row 0: a row must be a JSON object.* int"),
+    "unequal lists": ("a.json", '{"text": ["a"], "label": []}',
+        "lists of one length"),
     "deep JSON": ("a.json", "[" * 100_000, "not valid JSON: it is nested too"),
     "half a file": ("a.json", '[{"text": "a"}, ', r"a\.json is not valid JSON"),
-    "odd articles": (
-        "a.json",
-        '{"data": [{"paragraphs": 1}]}',
-        "`paragraphs` mu",
-    ),
-    "is_impossible": (
-        "a.json",
-        json.dumps(
-            squad(
-                (
-                    "a cat",
-                    [
-                        {
-                            "id": "1",
-                            "question": "q",
-                            "answers": [],
-                            "is_impossible": "no",
-                        }
-                    ],
-                )
-            )
-        ),
-        "question '1': `is_impossible` must be true or false",
-    ),
+    "odd articles": ("a.json", '{"data": [{"paragraphs": 1}]}',
+        "`paragraphs` mu"),
+    "is_impossible": ("a.json", json.dumps(squad(("a cat", [{"id": "1",
+        "question": "q", "answers": [], "is_impossible": "no"}]))),
+        "question '1': `is_impossible` must be true or false"),
     # Tags.
-    "a tag less": (
-        "a.jsonl",
-        '{"tokens": ["a", "b"], "tags": ["O"]}\n',
-        "line 1: `tags` must",
-    ),
-    "no tokens": (
-        "a.jsonl",
-        '{"tokens": [], "tags": []}\n',
-        "line 1: `tokens` mu",
-    ),
-    "tokens in a text": (
-        "a.jsonl",
-        '{"tokens": "a b", "tags": ["O"]}\n',
-        "line 1: `tokens` must",
-    ),
-    "an empty token": (
-        "a.jsonl",
-        '{"tokens": [""], "tags": ["O"]}\n',
-        "line 1: `tokens` must",
-    ),
-    "a part of speech": (
-        "a.jsonl",
-        '{"tokens": ["a"], "tags": ["NN"]}\n',
-        "line 1: a tag .* 'NN'",
-    ),
-    "a tag of null": (
-        "a.jsonl",
-        '{"tokens": ["a"], "tags": [null]}\n',
-        "line 1: a tag .* None",
-    ),
-    "a fraction as tag": (
-        "a.jsonl",
-        '{"tokens": ["a"], "tags": [1.0]}\n',
-        "line 1: a tag .* 1.0",
-    ),
-    "words in a cell": (
-        "a.csv",
-        "tokens,tags\na b,O O\n",
-        "line 2, `tokens` is not",
-    ),
-    "IOBES": (
-        "a.conll",
-        "a O\nb S-PER\n",
-        "line 2: .* IOBES and BILOU .*'S-PER'",
-    ),
+    "a tag less": ("a.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}\n',
+        "line 1: `tags` must"),
+    "no tokens": ("a.jsonl", '{"tokens": [], "tags": []}\n',
+        "line 1: `tokens` mu"),
+    "tokens in a text": ("a.jsonl", '{"tokens": "a b", "tags": ["O"]}\n',
+        "line 1: `tokens` must"),
+    "an empty token": ("a.jsonl", '{"tokens": [""], "tags": ["O"]}\n',
+        "line 1: `tokens` must"),
+    "a part of speech": ("a.jsonl", '{"tokens": ["a"], "tags": ["NN"]}\n',
+        "line 1: a tag .* 'NN'"),
+    "a tag of null": ("a.jsonl", '{"tokens": ["a"], "tags": [null]}\n',
+        "line 1: a tag .* None"),
+    "a fraction as tag": ("a.jsonl", '{"tokens": ["a"], "tags": [1.0]}\n',
+        "line 1: a tag .* 1.0"),
+    "words in a cell": ("a.csv", "tokens,tags\na b,O O\n",
+        "line 2, `tokens` is not"),
+    "IOBES": ("a.conll", "a O\nb S-PER\n",
+        "line 2: .* IOBES and BILOU .*'S-PER'"),
     "BILOU": ("a.conll", "a O\nb U-PER\n", "write S- and U- as B-"),
     "parts of speech": ("a.txt", "a DT\n", "line 1: a tag must be O.*'DT'"),
     "a plain text": ("a.txt", "It rains again.\n", "line 1: a tag must be"),
@@ -1044,47 +851,27 @@ BAD_TABLES = {
     "a space in a type": ("a.conll", "a\tB-X \n", r"line 1: a tag .*'B-X '"),
     "no token": ("a.conll", "a\tO\n\tO\n", "line 2: `tokens` must hold"),
     "old line ends": ("a.txt", "a O\rb B-X\r\nc x O\n", "line 1: a line must"),
-    "another width": (
-        "a.conll",
-        "a x O\nb O\n",
-        "line 2: there must be 3 colu",
-    ),
+    "another width": ("a.conll", "a x O\nb O\n",
+        "line 2: there must be 3 colu"),
     "no sentence": ("a.conll", "\n\n", "must hold examples"),
     # Questions.
-    "an answer elsewhere": (
-        "a.jsonl",
-        as_json_lines(
-            {**ASKED, "answers": [[{"text": "Tolva", "answer_start": 9}], []]}
-        ),
-        "line 1: `answer_start` must point at .*: 9",
-    ),
-    "an answer without a place": (
-        "a.jsonl",
+    "an answer elsewhere": ("a.jsonl",
+        as_json_lines({**ASKED, "answers": [[{"text": "Tolva",
+        "answer_start": 9}], []]}),
+        "line 1: `answer_start` must point at .*: 9"),
+    "an answer without a place": ("a.jsonl",
         as_json_lines({**ASKED, "answers": [[{"text": "Tolva"}], []]}),
-        "line 1: `answer_start` must point at .*: None",
-    ),
-    "an answer that is empty": (
-        "a.jsonl",
-        as_json_lines(
-            {**ASKED, "answers": [[{"text": "", "answer_start": 0}], []]}
-        ),
-        "line 1: `answer_start` must point at the answer ''",
-    ),
-    "an answer as text": (
-        "a.jsonl",
+        "line 1: `answer_start` must point at .*: None"),
+    "an answer that is empty": ("a.jsonl",
+        as_json_lines({**ASKED, "answers": [[{"text": "", "answer_start": 0}],
+        []]}), "line 1: `answer_start` must point at the answer ''"),
+    "an answer as text": ("a.jsonl",
         as_json_lines({**ASKED, "answers": ["Tolva", "x"]}),
-        "line 1: `answers` must be a list",
-    ),
-    "an id twice": (
-        "a.jsonl",
-        as_json_lines({**ASKED, "id": ["q", "q"]}),
-        "line 2: the `id` of a question must be its own.* 'q', as in line 1",
-    ),
-    "an id of null": (
-        "a.jsonl",
-        as_json_lines({**ASKED, "id": [None, "q"]}),
-        "line 1: `id` must",
-    ),
+        "line 1: `answers` must be a list"),
+    "an id twice": ("a.jsonl", as_json_lines({**ASKED, "id": ["q", "q"]}),
+        "line 2: the `id` of a question must be its own.* 'q', as in line 1"),
+    "an id of null": ("a.jsonl", as_json_lines({**ASKED, "id": [None, "q"]}),
+        "line 1: `id` must"),
     # Packed.
     "not packed": ("a.csv.zip", b"text,label\n", "a.csv.zip is damaged"),
     "no ending": ("a.gz", H, "must end in one of .csv"),
@@ -1092,7 +879,7 @@ BAD_TABLES = {
     "packed twice": ("a.csv.gz.xz", b"x", "packed once"),
     "an archive of files": ("a.tar.gz", b"x", "must end in one of"),
     "packed Parquet": ("a.parquet.gz", b"x", "must be unpacked"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", BAD_TABLES)
@@ -1154,22 +941,16 @@ def test_a_row_without_an_end_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"text_column": "txt"},
-            "`text_column` must be .* Did you mean 'text'",
-        ),
+        ({"text_column": "txt"},
+         "`text_column` must be .* Did you mean 'text'"),
         ({"label_column": "lable"}, "Did you mean 'label'.* Received: 'lable'"),
         ({"label_column": 1}, "`label_column` must be a column of .*: 1"),
         ({"label_column": []}, "`label_column` must be a name, or name two c"),
-        (
-            {"label_column": ["label", "label"]},
-            "`label_column` must be a name, or",
-        ),
+        ({"label_column": ["label", "label"]},
+         "`label_column` must be a name, or"),
         ({"label_column": ["label", "x"]}, "`label_column` must be a column"),
-        (
-            {"label_column": ["label"]},
-            "`label_column` must be a name, or name tw",
-        ),
+        ({"label_column": ["label"]},
+         "`label_column` must be a name, or name tw"),
         ({"text_column": ["text"]}, "`text_column` must be a column"),
         ({"tags_column": "label"}, "tags_column told"),
         ({"question_column": "text"}, "must have the columns of a task"),
@@ -1182,14 +963,12 @@ def test_a_row_without_an_end_is_refused(tmp_path, monkeypatch):
         ({"dev": math.nan, "split": "dev"}, "`dev` must be above 0"),
         ({"dev": True, "split": "dev"}, "`dev` must be above 0"),
         ({"dev": "0.1", "split": "dev"}, "`dev` must be above 0"),
-        (
-            {"dev": 0.5, "split": "dev", "seed": 0.5},
-            "`seed` must be an integer",
-        ),
+        ({"dev": 0.5, "split": "dev", "seed": 0.5},
+         "`seed` must be an integer"),
         ({"dev": 0.5, "split": "dev", "seed": None}, "`seed` must be an int"),
         ({"data_dir": "x"}, "`data_dir` is of known sets alone"),
     ],
-)
+)  # fmt: skip
 def test_arguments_that_do_not_fit_a_file_are_refused(
     options, message, tmp_path
 ):
@@ -1197,13 +976,11 @@ def test_arguments_that_do_not_fit_a_file_are_refused(
         load(tmp_path, "text,label\na,x\nb,y\n", **options)
 
 
-@pytest.mark.parametrize(
-    "options", [{"text_column": "x"}, {"dev": 0.1}, {"label_column": ""}]
-)
-def test_arguments_of_own_files_are_refused_for_known_sets(options):
-    (word,) = options
-    with pytest.raises(ValueError, match=f"`{word}` is of own files alone"):
-        load_dataset("opinions", "dev", **options)
+def test_arguments_of_own_files_are_refused_for_known_sets():
+    for options in ({"text_column": "x"}, {"dev": 0.1}, {"label_column": ""}):
+        (word,) = options
+        with pytest.raises(ValueError, match=f"`{word}` is of own files alone"):
+            load_dataset("opinions", "dev", **options)
 
 
 @pytest.mark.parametrize("split", [None, "all", "valid", 1, ["dev"]])
@@ -1239,9 +1016,8 @@ def test_the_nearest_file_is_named(tmp_path):
         load_dataset(tmp_path / "x" / "review.csv")
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
+def test_data_that_cannot_be_split_are_refused():
+    for data, message in (
         ({"text": ["a"]}, "two rows or more.* Received: 1"),
         ({"text": []}, "two rows or more.* Received: 0"),
         ({}, "columns of one length.* Received: no column"),
@@ -1253,11 +1029,9 @@ def test_the_nearest_file_is_named(tmp_path):
         ({"text": "ab", "label": [1, 2]}, "`text` must be a list with an"),
         ({"train": {"text": ["a"], "x": [1]}}, "`train` must be a list with"),
         ({"text": {"a", "b"}}, "`text` must be a list with"),
-    ],
-)
-def test_data_that_cannot_be_split_are_refused(data, message):
-    with pytest.raises(ValueError, match=message):
-        bb.train_dev_split(data)
+    ):
+        with pytest.raises(ValueError, match=message):
+            bb.train_dev_split(data)
 
 
 def test_a_list_of_rows_is_split_as_its_columns():

@@ -114,23 +114,14 @@ def test_an_answer_that_is_not_in_its_place_is_refused(answer, found, tmp_path):
     ("one", "unanswerable", "received"),
     [
         (question("q7", []), False, "0 answers, `is_impossible` not there"),
-        (
-            question("q7", [], is_impossible=True),
-            False,
-            "0 answers, `is_impossible` True",
-        ),
-        (
-            question("q7", is_impossible=True),
-            True,
-            "1 answers, `is_impossible` True",
-        ),
-        (
-            question("q7", [], is_impossible=False),
-            True,
-            "0 answers, `is_impossible` False",
-        ),
+        (question("q7", [], is_impossible=True), False,
+         "0 answers, `is_impossible` True"),
+        (question("q7", is_impossible=True), True,
+         "1 answers, `is_impossible` True"),
+        (question("q7", [], is_impossible=False), True,
+         "0 answers, `is_impossible` False"),
     ],
-)
+)  # fmt: skip
 def test_answers_that_contradict_is_impossible_are_refused(
     one, unanswerable, received, tmp_path
 ):

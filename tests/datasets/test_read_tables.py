@@ -31,12 +31,9 @@ FORMS = {
     + rows(HEADER, ("It rains.", "1"), ("No.", "0")),
     "spaces": rows(HEADER, (" It rains. ", "1 "), ("No.", "0")),
     "empty lines": rows(HEADER, ("It rains.", "1"), ("",), ("No.", "0")) + "\n",
-    "other columns": rows(
-        ("index", "label", "sentence"),
-        ("7", "1", "It rains."),
-        ("8", "0", "No."),
-    ),
-}
+    "other columns": rows(("index", "label", "sentence"),
+        ("7", "1", "It rains."), ("8", "0", "No.")),
+}  # fmt: skip
 
 
 def table(tmp_path, content, columns=ONE, labels=2, **options):
@@ -63,12 +60,8 @@ def test_columns_are_found_by_either_name(tmp_path):
     expected = {"text": ["a"], "text_pair": ["b"], "label": [1]}
     for names in (
         ("label", "sentence1", "sentence2"),
-        (
-            "Quality",
-            "#1 String",
-            "#2 String",
-        ),
-    ):
+        ("Quality", "#1 String", "#2 String"),
+    ):  # fmt: skip
         content = rows(names, ("1", "a", "b"))
         assert table(tmp_path, content, TWO) == expected
 
@@ -305,18 +298,14 @@ def test_any_text_comes_back(tmp_path_factory, lines):
     [
         ([COLUMNS], "must hold examples"),
         ([COLUMNS[:-1], choice()[:-1]], "must have a column `label`"),
-        (
-            [COLUMNS, choice(), choice()[:-1]],
-            "line 3: there must be 12 columns",
-        ),
-        (
-            [[*COLUMNS, "sent1"], [*choice(), "He ran."]],
-            "must have one column `sent1`",
-        ),
+        ([COLUMNS, choice(), choice()[:-1]],
+         "line 3: there must be 12 columns"),
+        ([[*COLUMNS, "sent1"], [*choice(), "He ran."]],
+         "must have one column `sent1`"),
         ([COLUMNS, choice(label="4")], "line 2: a label must be one of 0 to 3"),
         ([COLUMNS, choice(sent1="a\nb"), choice(label="")], "line 5: a label"),
     ],
-)
+)  # fmt: skip
 def test_bad_rows_of_choices_are_refused(lines, message, tmp_path):
     with pytest.raises(ValueError, match=message) as caught:
         read_choices(swag(tmp_path, *lines))

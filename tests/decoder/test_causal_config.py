@@ -30,17 +30,14 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("name", "count"),
-    [
+def test_published_parameter_counts():
+    for name, count in (
         ("small", 124_439_808),
         ("medium", 354_823_168),
         ("large", 774_030_080),
         ("xl", 1_557_611_200),
-    ],
-)
-def test_published_parameter_counts(name, count):
-    assert count_parameters(CausalLMConfig.named(name)) == count
+    ):
+        assert count_parameters(CausalLMConfig.named(name)) == count
 
 
 def test_causal_names_and_counts_are_those_of_a_model():
@@ -94,9 +91,8 @@ def test_null_in_a_file_means_the_default_of_gpt2():
     assert config.pad_token_id == 50_256
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_another_computation_is_refused():
+    for changes, message in (
         ({"model_type": "bert"}, "`model_type` must be 'gpt2'. Rec.*'bert'"),
         ({"scale_attn_weights": False}, "`scale_attn_weights` must be True"),
         ({"add_cross_attention": True}, "`add_cross_attention` must be False"),
@@ -106,16 +102,13 @@ def test_null_in_a_file_means_the_default_of_gpt2():
             {"scale_attn_by_inverse_layer_idx": True},
             "`scale_attn_by_inverse_layer_idx` must be False",
         ),
-    ],
-)
-def test_another_computation_is_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        CausalLMConfig.from_dict({**PUBLISHED, **changes})
+    ):
+        with pytest.raises(ValueError, match=message):
+            CausalLMConfig.from_dict({**PUBLISHED, **changes})
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_a_field_out_of_range_is_refused():
+    for options, message in (
         ({"vocab_size": 0}, "`vocab_size` must be an integer >= 1. Rec.*: 0"),
         ({"hidden_size": 25}, "multiple of `num_attention_heads`. Rec.*25 and"),
         ({"hidden_act": "swish"}, "`hidden_act` must be one of .*'swish'"),
@@ -124,11 +117,9 @@ def test_another_computation_is_refused(changes, message):
         ({"bos_token_id": -1}, "`bos_token_id` must be an id .* -1"),
         ({"pad_token_id": None}, "`pad_token_id` must be an id .* None"),
         ({"extra": []}, "`extra` must be a dict"),
-    ],
-)
-def test_a_field_out_of_range_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        causal_config(**options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            causal_config(**options)
 
 
 def test_an_unknown_size_lists_the_names():

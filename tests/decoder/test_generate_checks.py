@@ -19,28 +19,30 @@ from tests.helpers.decoders import MODELS, B, S, draw_given
 from tests.helpers.models import to_numpy
 from tests.helpers.toys import TOY, toy_config
 
+pytestmark = pytest.mark.usefixtures("plain_graphs")
+
 
 @pytest.fixture(params=MODELS)
 def model(request):
     return MODELS[request.param]()
 
 
-@pytest.mark.parametrize("max_length", [0, -1, 30, 2.0, None, True])
-def test_a_max_length_without_positions_is_refused(model, max_length):
+def test_a_max_length_without_positions_is_refused(model):
     message = r"`max_length` must be an integer in \[1, 29\].*Received: "
-    for search in (greedy, sample, beam_search):
+    for max_length in (0, -1, 30, 2.0, None, True):
+        for search in (greedy, sample, beam_search):
+            with pytest.raises(ValueError, match=f"{message}{max_length}"):
+                search(model, draw_given(), max_length)
         with pytest.raises(ValueError, match=f"{message}{max_length}"):
-            search(model, draw_given(), max_length)
-    with pytest.raises(ValueError, match=f"{message}{max_length}"):
-        bb.generate(model, ["a"], max_length)
+            bb.generate(model, ["a"], max_length)
 
 
-@pytest.mark.parametrize("end", [-1, 34, 1.0, "[SEP]"])
-def test_an_end_token_that_is_not_in_the_vocabulary_is_refused(model, end):
+def test_an_end_token_that_is_not_in_the_vocabulary_is_refused(model):
     message = r"`end_token_id` must be an id .*\[0, 3[34]\).*Received: "
-    for search in (greedy, sample, beam_search):
-        with pytest.raises(ValueError, match=message):
-            search(model, draw_given(), 5, end_token_id=end)
+    for end in (-1, 34, 1.0, "[SEP]"):
+        for search in (greedy, sample, beam_search):
+            with pytest.raises(ValueError, match=message):
+                search(model, draw_given(), 5, end_token_id=end)
 
 
 @pytest.mark.parametrize(
@@ -85,11 +87,11 @@ def test_beam_options_out_of_range_are_refused(model, options, message):
         beam_search(model, draw_given(), 5, **options)
 
 
-@pytest.mark.parametrize("batch_size", [0, 2.0, True, "3", None])
-def test_a_batch_size_that_is_no_positive_integer_is_refused(batch_size):
-    message = f"`batch_size` must be an integer >= 1. Received: {batch_size!r}"
-    with pytest.raises(ValueError, match=message):
-        bb.generate(decoders.causal(), ["a"], 5, batch_size=batch_size)
+def test_a_batch_size_that_is_no_positive_integer_is_refused():
+    for size in (0, 2.0, True, "3", None):
+        message = f"`batch_size` must be an integer >= 1. Received: {size!r}"
+        with pytest.raises(ValueError, match=message):
+            bb.generate(decoders.causal(), ["a"], 5, batch_size=size)
 
 
 def changed(**changes):
@@ -101,35 +103,20 @@ def changed(**changes):
     [
         ({}, KeyError, "must hold `input_ids`"),
         (["a text"], ValueError, "must be a dict.*`generate` takes texts"),
-        (
-            {"input_ids": np.zeros((B, 0), "int32")},
-            ValueError,
-            r"at least one token. Received: \(3, 0\)",
-        ),
+        ({"input_ids": np.zeros((B, 0), "int32")}, ValueError,
+         r"at least one token. Received: \(3, 0\)"),
         ({"input_ids": [[5, 6], [7]]}, ValueError, "rows of one length"),
         ({"input_ids": [[5, 99]]}, ValueError, "Received: 99 in row 0"),
-        (
-            changed(attention_mask=np.eye(B, S, dtype=int)),
-            ValueError,
-            "1 for a text and 0 for the padding behind it.* in row 1",
-        ),
-        (
-            changed(attention_mask=np.tril(np.ones((B, S), int), -1)),
-            ValueError,
-            "at least one token that is not hidden. Received: none in row 0",
-        ),
-        (
-            changed(attention_mask=np.ones((B, S, S), int)),
-            ValueError,
-            r"shape \(B, S\) here. Received: \(3, 7, 7\)",
-        ),
-        (
-            {"input_ids": np.ones((B, 30), int)},
-            ValueError,
-            "`max_position_embeddings`, 29. Received: 30 tokens",
-        ),
+        (changed(attention_mask=np.eye(B, S, dtype=int)), ValueError,
+         "1 for a text and 0 for the padding behind it.* in row 1"),
+        (changed(attention_mask=np.tril(np.ones((B, S), int), -1)), ValueError,
+         "at least one token that is not hidden. Received: none in row 0"),
+        (changed(attention_mask=np.ones((B, S, S), int)), ValueError,
+         r"shape \(B, S\) here. Received: \(3, 7, 7\)"),
+        ({"input_ids": np.ones((B, 30), int)}, ValueError,
+         "`max_position_embeddings`, 29. Received: 30 tokens"),
     ],
-)
+)  # fmt: skip
 def test_a_batch_that_is_no_prompt_is_refused(model, batch, error, message):
     with pytest.raises(error, match=message):
         greedy(model, batch, 5)
@@ -221,21 +208,26 @@ SEARCHES = {
 }
 
 
+@pytest.fixture(scope="module")
+def spare():
+    """A model with rows that have no piece and that would win everywhere."""
+    config = decoders.causal_config(vocab_size=len(decoders.TOKENIZER) + 5)
+    model = decoders.draw_weights(CausalLM(config))
+    table = to_numpy(model.token.embeddings).copy()
+    table[len(decoders.TOKENIZER) :] = 100 * table[3:8]
+    model.token.embeddings.assign(table)
+    model.tokenizer = decoders.TOKENIZER
+    return model
+
+
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("search", SEARCHES)
-def test_no_id_without_a_piece_is_written(search, use_cache):
-    """The spare rows of the table would win everywhere, could they."""
-    config = decoders.causal_config(vocab_size=len(decoders.TOKENIZER) + 5)
-    spare = decoders.draw_weights(CausalLM(config))
-    table = to_numpy(spare.token.embeddings).copy()
-    table[len(decoders.TOKENIZER) :] = 100 * table[3:8]
-    spare.token.embeddings.assign(table)
-    spare.tokenizer = decoders.TOKENIZER
+def test_no_id_without_a_piece_is_written(search, use_cache, spare):
     options = {"search": search, "use_cache": use_cache, **SEARCHES[search]}
-    for text in bb.generate(spare, ["a b", "c"], 6, **options):
+    for text in bb.generate(spare, ["a b", "c"], 3, **options):
         assert text  # decoded without an error
     with pytest.raises(ValueError, match=r"`top_k` must be .* \[1, 33\]"):
-        bb.generate(spare, ["a"], 6, "sample", top_k=34)
+        bb.generate(spare, ["a"], 3, "sample", top_k=34)
 
 
 def test_the_target_vocabulary_counts_for_an_encoder_decoder():
@@ -244,8 +236,7 @@ def test_the_target_vocabulary_counts_for_an_encoder_decoder():
     padded.tokenizer = decoders.TOKENIZER
     padded.target_tokenizer = decoders.TARGET_TOKENIZER
     assert count_pieces(padded) == 34
-    for search in SEARCHES:
-        assert len(bb.generate(padded, ["a b", "c"], 6, search=search)) == 2
+    assert len(bb.generate(padded, ["a b", "c"], 3)) == 2
     padded.target_tokenizer = None
     assert count_pieces(padded) == 41
 

@@ -20,7 +20,7 @@ from tests.helpers.decoders import (
     draw_weights,
     seq2seq_config,
 )
-from tests.helpers.models import to_numpy
+from tests.helpers.models import A_STEP, to_numpy
 
 CONFIG = seq2seq_config()
 D, H, V = CONFIG.hidden_size, CONFIG.head_size, CONFIG.output_size
@@ -250,7 +250,7 @@ def test_a_row_that_sees_nothing_is_finite(model):
 
 def test_every_weight_is_trained():
     model = Seq2SeqTransformer(seq2seq_config())
-    model.compile("sgd", classification_loss())
+    model.compile("sgd", classification_loss(), **A_STEP)
     before = to_numpy(model.trainable_weights)
     labels = decoders.draw_ids(B, T, V, seed=5)
     model.fit(draw_pairs(), labels, verbose=0)
@@ -335,49 +335,25 @@ def without(name):
     ("batch", "error", "message"),
     [
         (without("input_ids"), KeyError, "must hold `input_ids`"),
-        (
-            without("decoder_input_ids"),
-            KeyError,
-            "In the targets, `decoder_input_ids`: A batch must hold",
-        ),
-        (
-            {**draw_pairs(), "input_ids": np.zeros((B, 0), "int32")},
-            ValueError,
-            r"at least one token. Received: \(3, 0\)",
-        ),
-        (
-            {"input_ids": np.ones((B, 30), "int32")},
-            ValueError,
-            "`max_position_embeddings`, 29. Received: 30 tokens",
-        ),
-        (
-            {**draw_pairs(), "decoder_input_ids": np.ones((B, 30), "int32")},
-            ValueError,
-            "In the targets.* 29. Received: 30 tokens",
-        ),
-        (
-            {**draw_pairs(), "decoder_input_ids": np.full((B, T), V)},
-            ValueError,
-            r"In the targets.*\[0, 34\).*Received: 34 in row 0",
-        ),
-        (
-            {**draw_pairs(), "decoder_input_ids": np.ones((B + 1, T), "int32")},
-            ValueError,
-            "a row for each of `input_ids`, 3. Received: 4",
-        ),
-        (
-            {**draw_pairs(), "decoder_attention_mask": np.full((B, T), 2)},
-            ValueError,
-            "In the targets.*`attention_mask` must hold 1",
-        ),
-        (
-            {**draw_pairs(), "attention_mask": np.ones((B, S, S), "int32")},
-            ValueError,
-            r"shape \(B, S\) here. Received: \(3, 7, 7\)",
-        ),
+        (without("decoder_input_ids"), KeyError,
+         "In the targets, `decoder_input_ids`: A batch must hold"),
+        ({**draw_pairs(), "input_ids": np.zeros((B, 0), "int32")}, ValueError,
+         r"at least one token. Received: \(3, 0\)"),
+        ({"input_ids": np.ones((B, 30), "int32")}, ValueError,
+         "`max_position_embeddings`, 29. Received: 30 tokens"),
+        ({**draw_pairs(), "decoder_input_ids": np.ones((B, 30), "int32")},
+         ValueError, "In the targets.* 29. Received: 30 tokens"),
+        ({**draw_pairs(), "decoder_input_ids": np.full((B, T), V)}, ValueError,
+         r"In the targets.*\[0, 34\).*Received: 34 in row 0"),
+        ({**draw_pairs(), "decoder_input_ids": np.ones((B + 1, T), "int32")},
+         ValueError, "a row for each of `input_ids`, 3. Received: 4"),
+        ({**draw_pairs(), "decoder_attention_mask": np.full((B, T), 2)},
+         ValueError, "In the targets.*`attention_mask` must hold 1"),
+        ({**draw_pairs(), "attention_mask": np.ones((B, S, S), "int32")},
+         ValueError, r"shape \(B, S\) here. Received: \(3, 7, 7\)"),
         ([[1, 2]], ValueError, "must be a dict of arrays"),
     ],
-)
+)  # fmt: skip
 def test_a_bad_batch_is_refused(model, batch, error, message):
     with pytest.raises(error, match=message):
         model(batch)
@@ -393,20 +369,18 @@ def test_another_model_in_the_folder_is_refused():
         Seq2SeqTransformer.from_pretrained("mini")
 
 
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [
+def test_a_vocabulary_with_too_many_pieces_is_refused(tmp_path):
+    for size, message in (
         ({"vocab_size": 32}, "33 pieces, more than `vocab_size`. Rec.* 32"),
         ({"target_vocab_size": 33}, "34 pieces.*`target_vocab_size`. Rec.* 33"),
-    ],
-)
-def test_a_vocabulary_with_too_many_pieces_is_refused(size, message, tmp_path):
-    model = Seq2SeqTransformer(seq2seq_config(**size))
-    model.tokenizer = decoders.TOKENIZER
-    model.target_tokenizer = decoders.TARGET_TOKENIZER
-    model.save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=message):
-        Seq2SeqTransformer.from_pretrained(tmp_path)
+    ):
+        config = seq2seq_config(num_decoder_layers=1, **size)
+        model = Seq2SeqTransformer(config)
+        model.tokenizer = decoders.TOKENIZER
+        model.target_tokenizer = decoders.TARGET_TOKENIZER
+        model.save_pretrained(tmp_path)
+        with pytest.raises(ValueError, match=message):
+            Seq2SeqTransformer.from_pretrained(tmp_path)
 
 
 def test_a_missing_tensor_is_named(model, tmp_path):
@@ -419,16 +393,13 @@ def test_a_missing_tensor_is_named(model, tmp_path):
         Seq2SeqTransformer.from_pretrained(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"num_decoder_layers": 1}, "`num_decoder_layers` must be 2, not 1"),
-        ({"target_vocab_size": None}, r"target_embeddings\..* does not belong"),
-    ],
-)
-def test_a_tensor_without_a_place_is_named(changes, message, tmp_path):
+def test_a_tensor_without_a_place_is_named(tmp_path):
     config = decoders.seq2seq_config(target_vocab_size=len(decoders.TOKENIZER))
     Seq2SeqTransformer(config).save_pretrained(tmp_path)
-    config.replace(**changes).to_json(tmp_path / "config.json")
-    with pytest.raises(ValueError, match=message):
-        Seq2SeqTransformer.from_pretrained(tmp_path)
+    for changes, message in (
+        ({"num_decoder_layers": 1}, "`num_decoder_layers` must be 2, not 1"),
+        ({"target_vocab_size": None}, r"target_embeddings\..* does not belong"),
+    ):
+        config.replace(**changes).to_json(tmp_path / "config.json")
+        with pytest.raises(ValueError, match=message):
+            Seq2SeqTransformer.from_pretrained(tmp_path)

@@ -41,23 +41,15 @@ def test_another_model_is_refused():
         Seq2SeqConfig.from_dict({"model_type": "marian"})
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_a_field_out_of_range_is_refused():
+    for options, message in (
         ({"target_vocab_size": 0}, "`target_vocab_size` must be .*: 0"),
         ({"num_decoder_layers": 1.0}, "`num_decoder_layers` must be .*: 1.0"),
-        (
-            {"hidden_size": 9, "num_attention_heads": 3},
-            "`hidden_size` must be even.* Received: 9",
-        ),
+        ({"hidden_size": 9, "num_attention_heads": 3},
+         "`hidden_size` must be even.* Received: 9"),
         ({"eos_token_id": 34}, r"`eos_token_id` must be .* \[0, 34\).*: 34"),
-        (
-            {"pad_token_id": 33},
-            r"`pad_token_id` must be .* \[0, 33\).*: 33",
-        ),
+        ({"pad_token_id": 33}, r"`pad_token_id` must be .* \[0, 33\).*: 33"),
         ({"layer_norm_eps": 0}, r"`layer_norm_eps` must be in \(0, 1\)"),
-    ],
-)
-def test_a_field_out_of_range_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        seq2seq_config(**options)
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            seq2seq_config(**options)

@@ -2,12 +2,12 @@
 
 import functools
 
-import matplotlib
 import pytest
 
 from bertbook.figures import canvas, masks
 from bertbook.figures import style as drawing
 from bertbook.figures.masks import FATES, MASK
+from tests.helpers import pictures
 
 WORDS = ["w1", "w2", "w3", "w4", "w5"]
 ROW = [
@@ -37,7 +37,6 @@ DRAWN = {
         ROW * 2, dict.fromkeys(("token", "word", "span"), CHOSEN * 2)
     ),
 }
-cases = pytest.mark.parametrize("name", DRAWN)
 
 
 @functools.cache
@@ -54,42 +53,9 @@ def boxes(picture, fate):
     return sum(patch.get_facecolor() == look for patch in patches)
 
 
-@cases
-def test_a_picture_has_an_image_and_words(name):
-    picture = drawn(name)
-    data, metadata = picture._repr_mimebundle_()
-    assert data["image/png"].startswith(b"\x89PNG")
-    assert data["text/plain"] == picture.alt == repr(picture)
-    assert metadata["image/png"]["alt"] == picture.alt
-    assert len(picture.alt) > 20
-    assert picture.alt.endswith(".")
-    assert "\n" not in picture.alt
-
-
-@cases
-def test_bytes_depend_on_nothing_else(name):
-    first = drawn(name)
-    with matplotlib.rc_context({"font.size": 20, "axes.facecolor": "black"}):
-        assert DRAWN[name]().png() == first.png()
-
-
-@cases
-def test_nothing_is_cut_off(name):
-    figure = drawn(name).figure
-    page = figure.get_size_inches()
-    assert page[0] == drawing.WIDTH
-    with drawing.book_style():
-        renderer = figure.canvas.get_renderer()
-        found = [
-            artist.get_window_extent(renderer)
-            for artist in (*figure.axes[0].texts, *figure.axes[0].patches)
-            if not getattr(artist, "arrow_patch", None)
-        ]
-    for box in found:
-        assert box.x0 > -0.5
-        assert box.y0 > -0.5
-        assert box.x1 < page[0] * drawing.DPI + 0.5
-        assert box.y1 < page[1] * drawing.DPI + 0.5
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_picture_has_words_fits_and_is_always_the_same(name):
+    pictures.check(drawn(name), DRAWN[name])
 
 
 def test_every_fate_is_drawn_as_often_as_it_occurs():
@@ -111,17 +77,14 @@ def test_the_words_of_fates_say_each_change():
     assert "'all' became 'honey', ',' became 'the'." in alt
 
 
-@pytest.mark.parametrize(
-    ("token", "replaced", "is_chosen", "fate"),
-    [
+def test_fate_of_names_what_became_of_a_token():
+    for token, replaced, is_chosen, fate in (
         ("a", "a", False, "not chosen"),
         ("a", MASK, True, MASK),
         ("a", "b", True, "random"),
         ("a", "a", True, "kept"),
-    ],
-)
-def test_fate_of_names_what_became_of_a_token(token, replaced, is_chosen, fate):
-    assert masks.fate_of(token, replaced, is_chosen) == fate
+    ):
+        assert masks.fate_of(token, replaced, is_chosen) == fate
 
 
 def test_units_draw_what_each_panel_chose():
@@ -156,36 +119,20 @@ def test_lines_stay_on_the_page():
         assert middle + width / 2 <= drawing.WIDTH
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: masks.who_sees_whom(WORDS, 5),
-            r"`place` must be in \[0, 5\)",
-        ),
-        (
-            lambda: masks.token_fates(ROW, REPLACED[:-1], CHOSEN),
-            "`replaced` must hold 28",
-        ),
-        (
-            lambda: masks.token_fates(ROW, REPLACED, CHOSEN[:-1]),
-            "`chosen` must hold 28",
-        ),
-        (
-            lambda: masks.token_fates(["a"], ["b"], [False]),
-            "`replaced` must leave a token as it is",
-        ),
-        (
-            lambda: masks.units_chosen(ROW, {}),
-            "`panels` must hold a panel",
-        ),
-        (
-            lambda: masks.units_chosen(ROW, {"word": CHOSEN[:3]}),
-            "`panels: word` must hold 28",
-        ),
-    ],
-)
-def test_bad_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        call()
-    assert "Received" in str(caught.value)
+REFUSED = [
+    (r"`place` must be in \[0, 5\)", masks.who_sees_whom, WORDS, 5),
+    ("`replaced` must hold 28", masks.token_fates, ROW, REPLACED[:-1], CHOSEN),
+    ("`chosen` must hold 28", masks.token_fates, ROW, REPLACED, CHOSEN[:-1]),
+    ("`replaced` must leave a token as it is", masks.token_fates, ["a"], ["b"],
+     [False]),
+    ("`panels` must hold a panel", masks.units_chosen, ROW, {}),
+    ("`panels: word` must hold 28", masks.units_chosen, ROW,
+     {"word": CHOSEN[:3]}),
+]  # fmt: skip
+
+
+def test_bad_input_is_named():
+    for message, draw, *arguments in REFUSED:
+        with pytest.raises(ValueError, match=message) as caught:
+            draw(*arguments)
+        assert "Received" in str(caught.value)

@@ -8,6 +8,7 @@ import pytest
 from bertbook.batches import packing
 from bertbook.figures import pairs
 from bertbook.pretraining.corpus import Shard
+from tests.helpers import pictures
 
 SHARD = Shard(
     tokens=np.arange(31),
@@ -52,59 +53,24 @@ DRAWN = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_same_picture_same_bytes(name):
-    one, other = DRAWN[name](), DRAWN[name]()
-    assert one.png() == other.png()
-    assert one.png().startswith(b"\x89PNG")
-    assert one.alt
+@functools.cache
+def drawn(name):
+    """Returns one of the pictures, drawn once for all tests."""
+    return DRAWN[name]()
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_every_text_stands_inside_the_picture(name):
-    picture = DRAWN[name]()
-    figure = picture.figure
-    figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()
-    texts = [
-        text
-        for axes in figure.axes
-        for text in axes.texts
-        if text.get_text().strip()
-    ]
-    assert texts
-    for text in texts:
-        box = text.get_window_extent(renderer)
-        assert box.x0 >= 0, text.get_text()
-        assert box.y0 >= 0, text.get_text()
-        assert box.x1 <= figure.bbox.x1, text.get_text()
-        assert box.y1 <= figure.bbox.y1, text.get_text()
+def test_a_picture_has_words_fits_and_is_always_the_same(name):
+    pictures.check(drawn(name), DRAWN[name])
 
 
-def overlaps(picture):
-    """Returns each two texts of a drawing of which one lies on the other."""
-    (axes,) = picture.figure.axes
-    found = [
-        (text.get_text(), text.get_window_extent().padded(-1.5))
-        for text in axes.texts
-        if text.get_text()
-    ]
-    return [
-        (one, other)
-        for i, (one, box) in enumerate(found)
-        for other, its_box in found[i + 1 :]
-        if box.overlaps(its_box)
-    ]
-
-
-@pytest.mark.parametrize("count", [1, 1_000, 10**9])
-def test_encoders_do_not_lie_on_each_other(count):
-    picture = pairs.cross_and_bi(count)
-    assert overlaps(picture) == []
-    (axes,) = picture.figure.axes
-    assert min(text.get_fontsize() for text in axes.texts) >= 6
-    axes.text(1.75, 1.75, "another")
-    assert overlaps(picture) == [("encoder", "another")]
+def test_encoders_do_not_lie_on_each_other():
+    for count in (1, 1_000, 10**9):
+        picture = pairs.cross_and_bi(count)
+        assert pictures.overlaps(picture) == []
+        assert pictures.smallest(picture) >= 6
+        picture.figure.axes[0].text(1.75, 1.75, "another")
+        assert pictures.overlaps(picture) == [("encoder", "another")]
 
 
 @pytest.mark.parametrize("count", [1, 7, 1_000])
@@ -119,7 +85,7 @@ def test_passes_are_counted_one_by_one(count):
 
 
 def test_a_bi_encoder_has_one_encoder_more_and_no_head():
-    picture = DRAWN["cross and bi"]()
+    picture = drawn("cross and bi")
     texts = [text.get_text() for text in picture.figure.axes[0].texts]
     counts = {
         "encoder": 3,
@@ -132,30 +98,24 @@ def test_a_bi_encoder_has_one_encoder_more_and_no_head():
     assert "with the same weights" in picture.alt
 
 
-@pytest.mark.parametrize("count", [0, -3, 2.5, True])
-def test_a_count_that_is_none_is_refused(count):
-    with pytest.raises(ValueError, match="`count` must be an integer >= 1"):
-        pairs.cross_and_bi(count)
-
-
 def test_the_author_may_write_the_words_of_encoders():
     assert pairs.cross_and_bi(2, alt="Mine.").alt == "Mine."
 
 
 def test_alt_text_says_the_spans():
-    alt = DRAWN["spans"]().alt
+    alt = drawn("spans").alt
     assert "pair 1: A tokens 0 to 4, B tokens 5 to 17, IsNext" in alt
     assert "pair 2: A tokens 18 to 23, B tokens 1 to 8, NotNext" in alt
 
 
 def test_alt_text_says_the_targets():
-    alt = DRAWN["targets"]().alt
+    alt = drawn("targets").alt
     assert "from [CLS] the model guesses 'NotNext'" in alt
     assert "'went' at place 3, '##s' at place 7" in alt
 
 
 def test_alt_text_says_the_share_of_padding():
-    alt = DRAWN["packed rows"]().alt
+    alt = drawn("packed rows").alt
     rows = 1 + max(place.row for place in PLACES)
     before = 1 - sum(LENGTHS) / (len(LENGTHS) * 64)
     after = 1 - sum(LENGTHS) / (rows * 64)
@@ -183,22 +143,20 @@ def test_one_example_without_hidden_tokens():
     assert "hidden are none" in picture.alt
 
 
-@pytest.mark.parametrize("labels", [[0], [0, 2], [0, 1, 1]])
-def test_labels_that_do_not_fit_are_refused(labels):
-    with pytest.raises(ValueError, match="`labels` must hold 2 times 0 or 1"):
-        pairs.pair_spans(SHARD, SPANS, labels)
+REFUSED = [
+    *(("`count` must be an integer >= 1", pairs.cross_and_bi, count)
+      for count in (0, -3, 2.5, True)),
+    *(("`labels` must hold 2 times 0 or 1", pairs.pair_spans, SHARD, SPANS, bad)
+      for bad in ([0], [0, 2], [0, 1, 1])),
+    ("`spans`", pairs.pair_spans, SHARD, SPANS[:, :3], LABELS),
+    (r"`targets` must name .*\[10\]", pairs.pair_with_targets, TOKENS, SEGMENTS,
+     {10: "x"}, 0),
+    ("`segments` must hold 10", pairs.pair_with_targets, TOKENS, SEGMENTS[1:],
+     {}, 0),
+]  # fmt: skip
 
 
-def test_spans_of_another_shape_are_refused():
-    with pytest.raises(ValueError, match="`spans`"):
-        pairs.pair_spans(SHARD, SPANS[:, :3], LABELS)
-
-
-def test_a_target_outside_is_refused():
-    with pytest.raises(ValueError, match=r"`targets` must name .*\[10\]"):
-        pairs.pair_with_targets(TOKENS, SEGMENTS, {10: "x"}, 0)
-
-
-def test_segments_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="`segments` must hold 10"):
-        pairs.pair_with_targets(TOKENS, SEGMENTS[1:], {}, 0)
+def test_bad_input_is_named():
+    for message, draw, *arguments in REFUSED:
+        with pytest.raises(ValueError, match=message):
+            draw(*arguments)

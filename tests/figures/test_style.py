@@ -33,16 +33,18 @@ def test_an_image_has_two_pixels_for_one(height):
     assert size[0] == style.WIDTH * style.DPI
     assert abs(size[1] - height * style.DPI) <= 0.5
     assert style.DENSITY == 2
-    assert (abs(pixels(drawn.png()) - 2 * size) <= 1).all()
+    image = drawn.png()
+    assert (abs(pixels(image) - 2 * size) <= 1).all()
+    assert drawn.png() == image
 
 
 def test_the_bundle_says_size_and_words():
     drawn = picture()
     data, metadata = drawn._repr_mimebundle_()
-    assert set(data) == {"image/png", "text/plain"}
+    assert data == {"image/png": drawn.png(), "text/plain": drawn.alt}
     assert metadata == {"image/png": drawn.metadata}
     assert drawn.metadata == {"width": 770, "height": 110, "alt": drawn.alt}
-    assert drawn.alt == 'Says "what" <it> shows.'
+    assert repr(drawn) == drawn.alt == 'Says "what" <it> shows.'
 
 
 @pytest.mark.parametrize("template", ["classic", "lab"])

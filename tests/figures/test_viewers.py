@@ -1,6 +1,7 @@
 """The interactive views: their numbers, their forms, what they refuse."""
 
 import base64
+import hashlib
 import html
 import io
 import json
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib", reason="needs matplotlib: the pictures")
+
+from PIL import Image
 
 from bertbook.config import BertConfig
 from bertbook.figures import viewers
@@ -56,10 +59,16 @@ def similarity_viewer(**changes):
     return SimilarityViewer(**given | changes)
 
 
-@pytest.fixture(params=[attention_viewer, similarity_viewer])
-def make(request):
+@pytest.fixture(scope="module", params=[attention_viewer, similarity_viewer])
+def view(request):
     """Each of the two views in turn."""
-    return request.param
+    return request.param()
+
+
+@pytest.fixture(scope="module")
+def page(view):
+    """The view as HTML."""
+    return view.to_html()
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +91,17 @@ def payload(page):
     """Returns what the script of a page is called with: the id, the data."""
     call = re.search(r'showViewer\("([\w-]+)", (.*)\);\n\}\)\(\);', page)
     return call[1], json.loads(call[2])
+
+
+def data_of(view):
+    """Returns what the script of a view reads, without its picture."""
+    return json.loads(viewers._script_text(view._data()))
+
+
+def pixels(png):
+    """Returns an image as an array, `(height, width, 3)`."""
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    return np.asarray(image, "float32")
 
 
 def decoded(data):
@@ -148,34 +168,32 @@ def test_equal_vectors_are_most_similar():
     assert similarity_matrix(a, -a).min() == pytest.approx(-1)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "message"),
-    [
+def test_similarity_matrix_refuses_bad_vectors():
+    for a, b, message in (
         (np.ones(D), vectors(T), r"`vectors_a`.*\(S, D\).*Received: \(11,\)"),
         (vectors(S), np.ones((0, D)), r"`vectors_b`.*Received: \(0, 11\)"),
         (vectors(S), np.ones((T, 4)), "equally wide. Received: 11 and 4"),
         (np.eye(3, 4, k=1)[::-1] * [0, 0, 1, 1], np.eye(4), "0.0 in row 2"),
         (np.array([[1.0, np.nan]]), np.eye(2), "Received: .*nan in row 0"),
         (np.array([[1.0, np.inf]]), np.eye(2), "Received: .*inf in row 0"),
-    ],
-)
-def test_similarity_matrix_refuses_bad_vectors(a, b, message):
-    with pytest.raises(ValueError, match=message):
-        similarity_matrix(a, b)
+    ):
+        with pytest.raises(ValueError, match=message):
+            similarity_matrix(a, b)
 
 
 # The forms of a view.
 
 
-def test_the_bundle_has_three_forms(make):
-    data, metadata = make()._repr_mimebundle_()
-    assert set(data) == {"text/html", "image/png", "text/plain"}
-    assert data["image/png"].startswith(b"\x89PNG")
-    assert data["text/plain"] == repr(make())
-    picture = make().picture
-    assert metadata["image/png"] == picture.metadata
-    alt, width = html.escape(picture.alt), picture.metadata["width"]
-    assert f'<img alt="{alt}" width="{width}" src=' in data["text/html"]
+def test_the_bundle_has_three_forms(view, page):
+    data, metadata = view._repr_mimebundle_()
+    assert data == {
+        "text/html": page,
+        "image/png": view.png,
+        "text/plain": repr(view),
+    }
+    assert metadata == {"image/png": view.picture.metadata}
+    alt, width = html.escape(view.picture.alt), view.picture.metadata["width"]
+    assert f'<img alt="{alt}" width="{width}" src=' in page
 
 
 def test_repr_counts_layers_heads_and_tokens():
@@ -187,61 +205,53 @@ def test_repr_counts_layers_heads_and_tokens():
     assert repr(similarity_viewer()) == "SimilarityViewer: 5 and 7 tokens"
 
 
-def test_the_same_input_gives_the_same_bytes(make):
-    assert make()._repr_mimebundle_() == make()._repr_mimebundle_()
-
-
-def test_other_input_gives_another_id(make):
-    first, _ = payload(make().to_html())
-    second, _ = payload(make(title="another").to_html())
-    assert first != second
-    assert re.fullmatch(r"bertbook-[0-9a-f]{12}", first)
-
-
-def test_the_two_views_have_two_ids():
+def test_the_same_input_gives_the_same_bytes_and_other_input_another_id():
     same = {"tokens_a": TOKENS, "tokens_b": TOKENS, "vectors_b": vectors(S)}
-    pages = attention_viewer().to_html(), similarity_viewer(**same).to_html()
-    assert payload(pages[0])[0] != payload(pages[1])[0]
+    read = []
+    for make, others in (
+        (attention_viewer, {"title": "another"}),
+        (similarity_viewer, {"title": "another"}),
+        (similarity_viewer, same),
+    ):
+        read.append(viewers._script_text(make(**others)._data()))
+    for make in (attention_viewer, similarity_viewer):
+        page = make().to_html()
+        assert page == make().to_html()
+        name, data = payload(page)
+        assert data == data_of(make())
+        read.append(viewers._script_text(make()._data()))
+        digest = hashlib.sha256(read[-1].encode()).hexdigest()
+        assert name == f"bertbook-{digest[:12]}"
+    assert len(set(read)) == len(read)
 
 
-def test_the_page_holds_the_picture_with_its_text(make):
-    view = make()
-    (image,) = (a for tag, a in Elements(view.to_html()).found if tag == "img")
+def test_the_page_holds_the_picture_with_its_text(view, page):
+    (image,) = (a for tag, a in Elements(page).found if tag == "img")
     assert image["alt"] == view.picture.alt
     kind, _, coded = image["src"].partition(",")
     assert kind == "data:image/png;base64"
     assert base64.b64decode(coded) == view.png
+    assert view.png.startswith(b"\x89PNG")
 
 
-def test_few_colors_keep_the_picture(make):
-    from PIL import Image
-
-    view = make()
-    exact, small = (
-        np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), "float32")
-        for png in (view.picture.png(), view.png)
-    )
+def test_few_colors_keep_the_picture(view):
+    png = view.picture.png()
+    exact, small = pixels(png), pixels(view.png)
     assert exact.shape == small.shape
     assert (small[0, 0] == 255).all()
     assert abs(exact - small).mean() < 2  # of 255
-    assert len(view.png) < len(view.picture.png())
+    assert len(view.png) < len(png)
 
 
-@pytest.mark.parametrize("count", [20, 30])
-def test_the_color_bar_has_no_steps(count):
+def test_the_color_bar_has_no_steps():
     """More rows than have room for numbers: a bar of colors says them."""
-    from PIL import Image
-
-    view = AttentionViewer(["x"] * count, soft(1, 1, count, count))
-    exact, small = (
-        np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), "float32")
-        for png in (view.picture.png(), view.png)
-    )
-    assert abs(exact - small).max() < 24  # of 255; 64 colors: 42
+    for count in (20, 30):
+        view = AttentionViewer(["x"] * count, soft(1, 1, count, count))
+        exact, small = pixels(view.picture.png()), pixels(view.png)
+        assert abs(exact - small).max() < 24  # of 255; 64 colors: 42
 
 
-def test_the_page_fetches_nothing_and_names_one_element(make):
-    page = make().to_html()
+def test_the_page_fetches_nothing_and_names_one_element(page):
     addresses = re.findall(r"(?:https?:)?//[\w.]+\.\w+[^\s\"]*", page)
     assert set(addresses) <= {"http://www.w3.org/2000/svg"}
     assert not re.search(r"@import|require\(|\bimport\b|url\(", page)
@@ -250,8 +260,7 @@ def test_the_page_fetches_nothing_and_names_one_element(make):
     assert elements[0][1]["id"] == payload(page)[0]
 
 
-def test_every_rule_stays_inside_its_view(make):
-    page = make().to_html()
+def test_every_rule_stays_inside_its_view(page):
     name, _ = payload(page)
     style = re.search(r"<style>(.*)</style>", page, re.DOTALL)[1]
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
@@ -263,10 +272,10 @@ def test_every_rule_stays_inside_its_view(make):
     assert not re.search(r"HOST|COLOR-", style)
 
 
-def test_the_colors_are_the_books():
-    assert COLORS["attention"] in attention_viewer().to_html()
-    assert COLORS["query"] in similarity_viewer().to_html()
-    assert COLORS["token"] in similarity_viewer().to_html()
+def test_the_colors_are_the_books(view, page):
+    is_one = isinstance(view, AttentionViewer)
+    for color in ("attention",) if is_one else ("query", "token"):
+        assert COLORS[color] in page
 
 
 def test_the_script_writes_text_and_never_html():
@@ -282,7 +291,7 @@ def test_the_script_writes_text_and_never_html():
 
 def test_few_weights_are_listed():
     view = attention_viewer()
-    _, data = payload(view.to_html())
+    data = data_of(view)
     assert (data["scale"], data["digits"]) == (1000, 3)
     assert (data["left"], data["right"]) == (TOKENS, TOKENS)
     assert (data["layers"], data["heads"]) == ([0, 1], N)
@@ -304,11 +313,10 @@ def test_many_weights_are_bytes():
     assert len(page) + len(view.png) * 4 / 3 < 1_000_000
 
 
-@pytest.mark.parametrize("heads", [1, 2])
-def test_the_form_changes_at_the_limit(heads):
-    weights = soft(1, heads, 64, 64)
-    _, data = payload(AttentionViewer(["x"] * 64, weights).to_html())
-    assert isinstance(data["values"], list) == (heads == 1)
+def test_the_form_changes_at_the_limit():
+    for heads in (1, 2):
+        view = AttentionViewer(["x"] * 64, soft(1, heads, 64, 64))
+        assert isinstance(data_of(view)["values"], list) == (heads == 1)
     assert viewers.MOST_LISTED == 64 * 64
 
 
@@ -316,7 +324,7 @@ def test_a_single_weight_is_in_its_place():
     weights = np.zeros((L, N, S, S))
     weights[..., 4] = 1
     weights[1, 2, 3] = [0, 0.25, 0, 0, 0.75]
-    _, data = payload(attention_viewer(attentions=weights).to_html())
+    data = data_of(attention_viewer(attentions=weights))
     place = ((1 * N + 2) * S + 3) * S + 1  # as `valueIn` of the script
     assert data["values"][place] == 250
     assert np.count_nonzero(np.array(data["values"]) == 250) == 1
@@ -324,7 +332,7 @@ def test_a_single_weight_is_in_its_place():
 
 def test_cosines_are_listed():
     view = similarity_viewer()
-    _, data = payload(view.to_html())
+    data = data_of(view)
     assert (data["left"], data["right"]) == (TOKENS, OTHERS)
     assert "heads" not in data
     np.testing.assert_allclose(
@@ -372,28 +380,25 @@ def test_from_text_picks_layers(encoder):
     every = AttentionViewer.from_text(encoder, "It is red.")
     some = AttentionViewer.from_text(encoder, "It is red.", layers=[-1, 0])
     np.testing.assert_array_equal(some.attentions, every.attentions[[2, 0]])
-    assert payload(some.to_html())[1]["layers"] == [2, 0]
+    assert data_of(some)["layers"] == [2, 0]
     assert some.picture.alt.startswith("Layer 2, head 0")
 
 
-@pytest.mark.parametrize(("layer", "place"), [(0, 0), (2, 2), (-1, 3)])
-def test_from_texts_compares_a_layer(encoder, layer, place):
+def test_from_texts_compares_a_layer(encoder):
     texts = "It is red.", "The red sky is."
-    view = SimilarityViewer.from_texts(encoder, *texts, layer=layer)
     states = [
         encoder(encoder.tokenizer([text]), output_hidden_states=True)
         for text in texts
     ]
-    vectors = [np.asarray(s["hidden_states"][place])[0] for s in states]
-    np.testing.assert_array_equal(
-        view.similarities, similarity_matrix(*vectors)
-    )
-    assert view.tokens_a[0] == view.tokens_b[0] == "[CLS]"
-
-
-def test_one_text_twice_has_ones_on_the_diagonal(encoder):
-    view = SimilarityViewer.from_texts(encoder, "It is red.", "It is red.")
-    np.testing.assert_allclose(np.diag(view.similarities), 1, atol=1e-6)
+    for layer, place in ((0, 0), (2, 2), (-1, 3)):
+        view = SimilarityViewer.from_texts(encoder, *texts, layer=layer)
+        vectors = [np.asarray(s["hidden_states"][place])[0] for s in states]
+        np.testing.assert_array_equal(
+            view.similarities, similarity_matrix(*vectors)
+        )
+        assert view.tokens_a[0] == view.tokens_b[0] == "[CLS]"
+    same = SimilarityViewer.from_texts(encoder, texts[0], texts[0])
+    np.testing.assert_allclose(np.diag(same.similarities), 1, atol=1e-6)
 
 
 def test_a_model_with_an_encoder_will_do(encoder):
@@ -403,7 +408,7 @@ def test_a_model_with_an_encoder_will_do(encoder):
     Model.encoder = encoder
     view = AttentionViewer.from_text(Model(), "It is red.")
     expected = AttentionViewer.from_text(encoder, "It is red.")
-    assert view._repr_mimebundle_() == expected._repr_mimebundle_()
+    assert data_of(view) == data_of(expected)
 
 
 # What is refused.
@@ -427,9 +432,8 @@ def not_a_number():
     return weights
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_attention_viewer_refuses_bad_arguments():
+    for changes, message in (
         ({"tokens": "red"}, "`tokens` must be a list of strings.*'red'"),
         ({"tokens": ["a", 2]}, r"`tokens\[1\]` must be a string. Received: 2"),
         ({"tokens": ["\ud800"]}, r"`tokens\[0\]`.*surrogate.*index 0"),
@@ -444,11 +448,9 @@ def not_a_number():
         ({"attentions": negative()}, "weight -0.25.*layer 0, head 1, row 2"),
         ({"attentions": not_a_number()}, "sum nan.*layer 0, head 2, row 4"),
         ({"layers": [0]}, r"`layers`.*Received: \[0\] for 2"),
-    ],
-)
-def test_attention_viewer_refuses_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
-        attention_viewer(**changes)
+    ):
+        with pytest.raises(ValueError, match=message):
+            attention_viewer(**changes)
 
 
 def test_attention_viewer_refuses_more_than_a_page():
@@ -457,19 +459,16 @@ def test_attention_viewer_refuses_more_than_a_page():
         attention_viewer(tokens=["a"] * 128, attentions=weights)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
+def test_similarity_viewer_refuses_bad_arguments():
+    for changes, message in (
         ({"tokens_a": OTHERS}, "`tokens_a`.*`vectors_a`. Received: 7 and 5"),
         ({"tokens_b": TOKENS}, "`tokens_b`.*`vectors_b`. Received: 5 and 7"),
         ({"tokens_b": "blue"}, "`tokens_b` must be a list"),
         ({"vectors_a": np.zeros((S, D))}, "`vectors_a`.*0.0 in row 0"),
         ({"title": 3}, "`title` must be a string. Received: 3"),
-    ],
-)
-def test_similarity_viewer_refuses_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
-        similarity_viewer(**changes)
+    ):
+        with pytest.raises(ValueError, match=message):
+            similarity_viewer(**changes)
 
 
 @pytest.mark.parametrize(
@@ -488,11 +487,11 @@ def test_from_text_refuses_unknown_layers(encoder, layers, message):
         AttentionViewer.from_text(encoder, "It is red.", layers=layers)
 
 
-@pytest.mark.parametrize("layer", [4, -5, 1.0, None])
-def test_from_texts_refuses_an_unknown_layer(encoder, layer):
-    message = rf"`layer` must be in \[-4, 3\].*Received: {layer}"
-    with pytest.raises(ValueError, match=message):
-        SimilarityViewer.from_texts(encoder, "red", "blue", layer=layer)
+def test_from_texts_refuses_an_unknown_layer(encoder):
+    for layer in (4, -5, 1.0, None):
+        message = rf"`layer` must be in \[-4, 3\].*Received: {layer}"
+        with pytest.raises(ValueError, match=message):
+            SimilarityViewer.from_texts(encoder, "red", "blue", layer=layer)
 
 
 def test_an_encoder_without_a_tokenizer_is_refused(encoder):

@@ -6,12 +6,17 @@ import numpy as np
 import safetensors.numpy
 
 from bertbook.model.encoder import BertEncoder
-from bertbook.runtime import ops
+from bertbook.runtime import keras, ops
 from bertbook.weights.names import encoder_names
 from tests.reference import drawn
 
 GOOGLE_CONFIG = drawn.CONFIGS["gelu_new"]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b", "fire"]
+
+
+# What to tell Keras where a step or two are taken: no graph, but for JAX, which
+# computes nothing quickly without one.
+A_STEP = {"run_eagerly": keras.backend.backend() == "tensorflow"}
 
 
 def write_hugging_face(folder, config, prefix="", old_names=False, **more):

@@ -11,7 +11,7 @@ import bertbook as bb
 from bertbook.batches.batching import MODEL_INPUTS
 from bertbook.batches.packing import pack, unpack
 from bertbook.model.bert import MaskedLMHead
-from bertbook.runtime import keras, may_compile, ops
+from bertbook.runtime import keras, ops
 from bertbook.training.losses import classification_loss, pretraining_losses
 from bertbook.weights.names import (
     TIED,
@@ -21,6 +21,7 @@ from bertbook.weights.names import (
 )
 from bertbook.weights.pretrained import named_tensors
 from tests.helpers.models import (
+    A_STEP,
     to_numpy,
     write_google,
     write_hugging_face,
@@ -33,14 +34,24 @@ CONFIG = drawn.CONFIGS["gelu_new"]
 B, S, M = 3, 23, 4
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return write_pretraining(tmp_path / "drawn", CONFIG)
+pytestmark = pytest.mark.usefixtures("plain_graphs")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_pretraining(tmp_path_factory.mktemp("drawn"), CONFIG)
+
+
+@pytest.fixture(scope="module")
 def model(folder):
+    """Both heads, not to be changed."""
     return bb.BertForPreTraining.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def masked(folder):
+    """The first head, not to be changed."""
+    return bb.BertForMaskedLM.from_pretrained(folder)
 
 
 def batch_with_slots(seed=0):
@@ -147,29 +158,26 @@ def test_the_head_matches_keras_hub():
 # Shapes, counts and ties.
 
 
-def test_shapes_of_the_logits(model, folder):
+def test_shapes_of_the_logits(model, masked):
     batch = batch_with_slots()
     outputs = model(batch)
     assert outputs["mlm_logits"].shape == (B, M, CONFIG.vocab_size)
     assert outputs["nsp_logits"].shape == (B, 2)
-    masked = bb.BertForMaskedLM.from_pretrained(folder)
     assert masked(batch).shape == (B, M, CONFIG.vocab_size)
     del batch["masked_lm_positions"]
     assert masked(batch).shape == (B, S, CONFIG.vocab_size)
 
 
-def test_gathered_logits_are_those_of_all_tokens(folder):
-    model = bb.BertForMaskedLM.from_pretrained(folder)
+def test_gathered_logits_are_those_of_all_tokens(masked):
     batch = batch_with_slots()
-    gathered = to_numpy(model(batch))
+    gathered = to_numpy(masked(batch))
     places = batch.pop("masked_lm_positions")
-    every = to_numpy(model(batch))
+    every = to_numpy(masked(batch))
     taken = np.take_along_axis(every, places[:, :, None], axis=1)
     np.testing.assert_allclose(gathered, taken, atol=1e-5)
 
 
-def test_both_models_give_the_same_logits(model, folder):
-    masked = bb.BertForMaskedLM.from_pretrained(folder)
+def test_both_models_give_the_same_logits(model, masked):
     batch = batch_with_slots()
     expected = to_numpy(model(batch))["mlm_logits"]
     np.testing.assert_allclose(to_numpy(masked(batch)), expected, atol=1e-6)
@@ -197,7 +205,8 @@ def test_every_weight_has_a_name_and_its_shape(model):
     )
 
 
-def test_the_output_matrix_is_the_token_table(model):
+def test_the_output_matrix_is_the_token_table(folder):
+    model = bb.BertForPreTraining.from_pretrained(folder)
     batch = batch_with_slots()
     before = to_numpy(model(batch))["mlm_logits"]
     table = model.encoder.embeddings.token.embeddings
@@ -234,19 +243,17 @@ def test_the_token_table_learns_through_the_head(kind, tmp_path):
     if kind == "BertForPreTraining":
         loss = pretraining_losses()
         y = {"mlm_logits": labels, "nsp_logits": np.ones(B, "int32")}
-    descent, compiled = keras.optimizers.SGD(1.0), may_compile(False)
-    model.compile(descent, loss=loss, jit_compile=compiled)
+    model.compile(keras.optimizers.SGD(1.0), loss=loss, **A_STEP)
     model.train_on_batch(batch, y)
     moved = to_numpy(table) - before
     np.testing.assert_allclose(moved[unused], -expected[unused], atol=1e-6)
     assert np.abs(expected[unused]).max() > 1e-3
 
 
-def test_a_masked_lm_has_no_pooler(folder):
-    model = bb.BertForMaskedLM.from_pretrained(folder)
-    assert model.encoder.pooler is None
-    assert not any("pooler" in name for name in named_tensors(model))
-    skipped = model.load_report.skipped
+def test_a_masked_lm_has_no_pooler(masked):
+    assert masked.encoder.pooler is None
+    assert not any("pooler" in name for name in named_tensors(masked))
+    skipped = masked.load_report.skipped
     assert {"bert.pooler.dense.weight", "cls.seq_relationship.bias"} <= set(
         skipped
     )
@@ -255,7 +262,8 @@ def test_a_masked_lm_has_no_pooler(folder):
 # The loss.
 
 
-def test_the_joint_loss_is_the_sum_of_both(model):
+def test_the_joint_loss_is_the_sum_of_both(folder):
+    model = bb.BertForPreTraining.from_pretrained(folder)
     rng = np.random.default_rng(0)
     batch = batch_with_slots()
     y = {
@@ -266,7 +274,7 @@ def test_the_joint_loss_is_the_sum_of_both(model):
         "mlm_logits": (np.arange(M) < [[4], [2], [1]]).astype("float32"),
         "nsp_logits": np.ones(B, "float32"),
     }
-    model.compile(loss=pretraining_losses())
+    model.compile(loss=pretraining_losses(), **A_STEP)
     total = model.test_on_batch(batch, y, weights, return_dict=True)["loss"]
     outputs = to_numpy(model(batch))
     parts = []
@@ -445,32 +453,28 @@ def test_keras_own_files_load_the_same(model, tmp_path):
 # Bad input.
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
+def test_bad_positions_of_masked_tokens_are_refused(model):
+    for name, value, message in (
         ("masked_lm_positions", [[0, 23]] * B, "below the length of the batch"),
         ("masked_lm_positions", [[0, -1]] * B, "masked_lm_positions"),
         ("masked_lm_positions", [0, 1, 2], "must have shape"),
         ("masked_lm_positions", [[0.0]] * B, "must hold integers"),
         ("cls_positions", [[0]], "must have shape"),
         ("position_ids", [[29] * S] * B, "max_position_embeddings"),
-    ],
-)
-def test_bad_positions_of_masked_tokens_are_refused(
-    name, value, message, model
-):
-    batch = drawn.draw_batch(CONFIG) | {name: np.array(value)}
-    with pytest.raises(ValueError, match=message):
-        model(batch)
+    ):
+        batch = drawn.draw_batch(CONFIG) | {name: np.array(value)}
+        with pytest.raises(ValueError, match=message):
+            model(batch)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "bfloat16", None])
-def test_another_stored_format_is_refused(dtype, model, tmp_path):
-    with pytest.raises(ValueError, match="`dtype` must be"):
-        model.save_pretrained(tmp_path, dtype=dtype)
+def test_another_stored_format_is_refused(model, tmp_path):
+    for dtype in ("float64", "bfloat16", None):
+        with pytest.raises(ValueError, match="`dtype` must be"):
+            model.save_pretrained(tmp_path, dtype=dtype)
 
 
-def test_a_value_that_float16_cannot_hold_is_refused(model, tmp_path):
+def test_a_value_that_float16_cannot_hold_is_refused(folder, tmp_path):
+    model = bb.BertForPreTraining.from_pretrained(folder)
     model.next_sentence.bias.assign([0.0, 1e6])
     with pytest.raises(ValueError, match="next_sentence/bias"):
         model.save_pretrained(tmp_path, dtype="float16")

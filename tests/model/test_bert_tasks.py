@@ -1,5 +1,6 @@
 """Models of tasks: logits by definition, loading, saving, raw texts."""
 
+import functools
 import json
 import os
 from pathlib import Path
@@ -28,6 +29,7 @@ MODELS = {
     "BertForMultipleChoice": {},
 }
 every_model = pytest.mark.parametrize("kind", MODELS)
+plain = pytest.mark.usefixtures("plain_graphs")
 LABELS = ("BertForSequenceClassification", "BertForTokenClassification")
 
 
@@ -41,6 +43,9 @@ def make(kind, **options):
             weight.assign(rng.normal(size=weight.shape))
     model.tokenizer = TOY
     return model
+
+
+made = functools.cache(make)  # for tests that leave it as it is
 
 
 def draw_batch(kind, seed=0):
@@ -84,7 +89,7 @@ def head_of(model):
 
 @every_model
 def test_the_head_is_one_product_with_what_the_encoder_gives(kind):
-    model, batch = make(kind), draw_batch(kind)
+    model, batch = made(kind), draw_batch(kind)
     kernel, bias = head_of(model)
     received = logits_of(model, batch)
     flat = {name: array.reshape(-1, S) for name, array in batch.items()}
@@ -131,20 +136,17 @@ def test_the_loss_of_numbers_by_loops():
         assert received == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_a_classifier_chooses_its_problem_type():
+    for options, problem in (
         ({"num_labels": 1}, REGRESSION),
         ({"num_labels": 3}, ONE_LABEL),
         ({}, ONE_LABEL),
         ({"num_labels": 1, "problem_type": ONE_LABEL}, ONE_LABEL),
         ({"num_labels": 3, "problem_type": SEVERAL_LABELS}, SEVERAL_LABELS),
-    ],
-)
-def test_a_classifier_chooses_its_problem_type(options, problem):
-    model = bb.BertForSequenceClassification(CONFIG, **options)
-    assert model.problem_type == problem
-    assert model.num_labels == options.get("num_labels", 2)
+    ):
+        model = bb.BertForSequenceClassification(CONFIG, **options)
+        assert model.problem_type == problem
+        assert model.num_labels == options.get("num_labels", 2)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_the_head_drops_in_training_alone(kind):
 
 @every_model
 def test_padding_changes_nothing(kind):
-    model, batch = make(kind), draw_batch(kind)
+    model, batch = made(kind), draw_batch(kind)
     expected = logits_of(model, batch)
     padded = {
         name: np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, 3)])
@@ -212,7 +214,7 @@ def test_padding_changes_nothing(kind):
 
 @every_model
 def test_permuting_the_batch_permutes_the_output(kind):
-    model, batch, order = make(kind), draw_batch(kind), [2, 0, 1]
+    model, batch, order = made(kind), draw_batch(kind), [2, 0, 1]
     expected = logits_of(model, batch)[order]
     moved = {name: array[order] for name, array in batch.items()}
     np.testing.assert_allclose(logits_of(model, moved), expected, atol=1e-5)
@@ -220,7 +222,7 @@ def test_permuting_the_batch_permutes_the_output(kind):
 
 def test_permuting_the_choices_permutes_their_scores():
     kind = "BertForMultipleChoice"
-    model, batch, order = make(kind), draw_batch(kind), [4, 2, 0, 1, 3]
+    model, batch, order = made(kind), draw_batch(kind), [4, 2, 0, 1, 3]
     expected = logits_of(model, batch)[:, order]
     moved = {name: array[:, order] for name, array in batch.items()}
     np.testing.assert_allclose(logits_of(model, moved), expected, atol=1e-5)
@@ -247,8 +249,10 @@ def test_compute_on_batch_takes_any_length_with_one_function(kind):
 
 
 @every_model
-def test_a_saved_folder_loads_the_same(kind, tmp_path):
-    model = make(kind)
+def test_a_saved_folder_opens_as_the_same_model_and_as_an_encoder(
+    kind, tmp_path
+):
+    model = made(kind)
     model.save_pretrained(tmp_path)
     again = getattr(bb, kind).from_pretrained(tmp_path)
     same_logits(model, again, kind)
@@ -259,6 +263,14 @@ def test_a_saved_folder_loads_the_same(kind, tmp_path):
     stored = json.loads((tmp_path / "config.json").read_text())
     assert stored["architectures"] == [kind]
     assert stored.get("num_labels") == (K if kind in LABELS else None)
+    encoder = bb.BertEncoder.from_pretrained(tmp_path)
+    batch = draw_batch("BertEncoder")
+    np.testing.assert_array_equal(
+        to_numpy(encoder(batch))["sequence_output"],
+        to_numpy(model.encoder(batch))["sequence_output"],
+    )
+    head = {n for n in encoder.load_report.skipped if "bert." not in n}
+    assert len(head) == 2
 
 
 @pytest.mark.parametrize(
@@ -304,9 +316,10 @@ def test_a_threshold_is_saved(tmp_path):
     assert again.no_answer_threshold == -1.5
 
 
+@plain
 @every_model
 def test_keras_own_files_load_the_same(kind, tmp_path):
-    model = make(kind)
+    model = made(kind)
     model.compute_on_batch(draw_batch(kind))  # what it compiled is not saved
     model.save(tmp_path / "model.keras")
     again = keras.saving.load_model(tmp_path / "model.keras")
@@ -329,7 +342,7 @@ def test_the_weights_are_the_last_file_that_gets_its_name(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", replace_and_look)
-    make("BertForMultipleChoice").save_pretrained(tmp_path)
+    made("BertForMultipleChoice").save_pretrained(tmp_path)
     assert seen[0] == ".saved"
     assert seen[-1] == "model.safetensors"
     assert {"config.json", "vocab.txt", "tokenizer.json"} <= set(seen[1:-1])
@@ -338,10 +351,15 @@ def test_the_weights_are_the_last_file_that_gets_its_name(
 # Loading.
 
 
+@pytest.fixture(scope="module")
+def stored():
+    """The tensors of the model that ships."""
+    return named_tensors(bb.BertEncoder.from_pretrained("mini"))
+
+
 @every_model
-def test_tasks_share_all_but_the_head(kind):
+def test_tasks_share_all_but_the_head(kind, stored):
     """The model that ships, bit for bit; two of the tasks pool nothing."""
-    stored = named_tensors(bb.BertEncoder.from_pretrained("mini"))
     model = getattr(bb, kind).from_pretrained("mini")
     tensors = named_tensors(model)
     assert tensors.keys() - stored.keys() == set(model.load_report.drawn)
@@ -354,36 +372,35 @@ def test_tasks_share_all_but_the_head(kind):
         np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize(
-    ("saved", "wanted"),
-    [
-        ("BertForTokenClassification", "BertForSequenceClassification"),
-        ("BertForSequenceClassification", "BertForTokenClassification"),
-        ("BertForSequenceClassification", "BertForMultipleChoice"),
-        ("BertForMultipleChoice", "BertForSequenceClassification"),
-        ("BertForQuestionAnswering", "BertForTokenClassification"),
-        ("BertForTokenClassification", "BertForQuestionAnswering"),
-    ],
-)
-def test_the_head_of_another_task_is_skipped_and_named(saved, wanted, tmp_path):
-    make(saved).save_pretrained(tmp_path)
-    model = getattr(bb, wanted).from_pretrained(tmp_path)
-    report = model.load_report
-    theirs = (
-        "qa_outputs" if saved == "BertForQuestionAnswering" else "classifier"
-    )
-    for part in ("weight", "bias"):
-        why = report.skipped[f"{theirs}.{part}"]
-        assert why == f"belongs to {saved}"
-    head = "span" if wanted == "BertForQuestionAnswering" else "classifier"
-    assert {f"{head}/kernel", f"{head}/bias"} <= set(report.drawn)
-    assert model.config.id2label is None
-    assert getattr(model, "num_labels", 2) == 2
-    assert "label2id" not in model.config.extra
+OTHERS = {
+    "BertForTokenClassification": (LABELS[0], "BertForQuestionAnswering"),
+    "BertForSequenceClassification": (LABELS[1], "BertForMultipleChoice"),
+    "BertForMultipleChoice": (LABELS[0],),
+    "BertForQuestionAnswering": (LABELS[1],),
+}
+
+
+@pytest.mark.parametrize("saved", OTHERS)
+def test_the_head_of_another_task_is_skipped_and_named(saved, tmp_path):
+    made(saved).save_pretrained(tmp_path)
+    is_span = saved == "BertForQuestionAnswering"
+    theirs = "qa_outputs" if is_span else "classifier"
+    for wanted in OTHERS[saved]:
+        model = getattr(bb, wanted).from_pretrained(tmp_path)
+        report = model.load_report
+        for part in ("weight", "bias"):
+            why = report.skipped[f"{theirs}.{part}"]
+            assert why == f"belongs to {saved}"
+        is_span = wanted == "BertForQuestionAnswering"
+        head = "span" if is_span else "classifier"
+        assert {f"{head}/kernel", f"{head}/bias"} <= set(report.drawn)
+        assert model.config.id2label is None
+        assert getattr(model, "num_labels", 2) == 2
+        assert "label2id" not in model.config.extra
 
 
 def test_a_head_of_another_size_is_drawn_anew_and_named(tmp_path):
-    model = make("BertForSequenceClassification")
+    model = made("BertForSequenceClassification")
     model.save_pretrained(tmp_path)
     again = bb.BertForSequenceClassification.from_pretrained(
         tmp_path, num_labels=3
@@ -401,7 +418,7 @@ def test_a_head_of_another_size_is_drawn_anew_and_named(tmp_path):
 
 
 def test_other_names_for_as_many_labels_keep_the_head(tmp_path):
-    model = make("BertForSequenceClassification")
+    model = made("BertForSequenceClassification")
     model.save_pretrained(tmp_path)
     names = dict(enumerate("abcd"))
     again = bb.BertForSequenceClassification.from_pretrained(
@@ -455,20 +472,6 @@ def test_half_a_head_is_refused(tmp_path):
 
 
 @every_model
-def test_an_encoder_opens_what_a_task_model_saved(kind, tmp_path):
-    model = make(kind)
-    model.save_pretrained(tmp_path)
-    encoder = bb.BertEncoder.from_pretrained(tmp_path)
-    batch = draw_batch("BertEncoder")
-    np.testing.assert_array_equal(
-        to_numpy(encoder(batch))["sequence_output"],
-        to_numpy(model.encoder(batch))["sequence_output"],
-    )
-    head = {n for n in encoder.load_report.skipped if "bert." not in n}
-    assert len(head) == 2
-
-
-@every_model
 def test_a_new_head_is_drawn_and_named(kind, tmp_path):
     folder = write_hugging_face(tmp_path, CONFIG)
     model = getattr(bb, kind).from_pretrained(folder, **MODELS[kind])
@@ -485,8 +488,9 @@ def test_a_new_head_is_drawn_and_named(kind, tmp_path):
 TEXTS = ["a b c", "d", "e f g h i j k l", "m n"]
 
 
+@plain
 def test_texts_are_labeled_in_their_order():
-    model = make("BertForSequenceClassification")
+    model = made("BertForSequenceClassification")
     together = model.predict_texts(TEXTS)
     assert len(together) == len(TEXTS)
     for row, text in zip(together, TEXTS, strict=True):
@@ -502,6 +506,7 @@ def test_texts_are_labeled_in_their_order():
     assert [r["label"] for r in backwards] == [r["label"] for r in together]
 
 
+@plain
 def test_predict_texts_of_pairs_regressions_and_several_labels():
     kind = "BertForSequenceClassification"
     model = make(kind, id2label=None, num_labels=1)
@@ -519,8 +524,9 @@ def test_predict_texts_of_pairs_regressions_and_several_labels():
     assert {row["label"] for row in model.predict_texts(TEXTS)} <= {0, 1, 2}
 
 
+@plain
 def test_answers_are_spans_of_the_context():
-    model = make("BertForQuestionAnswering")
+    model = made("BertForQuestionAnswering")
     contexts = ["a  b c.", "x y z " * 9, "déjà vu ?"]
     questions = ["q ?", "r", "s t ?"]
     found = model.predict_answers(questions, contexts)
@@ -537,8 +543,9 @@ def test_answers_are_spans_of_the_context():
     assert all(len(row["text"].split()) == 1 for row in short)
 
 
+@plain
 def test_entities_are_spans_of_the_text():
-    model = make("BertForTokenClassification")
+    model = made("BertForTokenClassification")
     texts = ["a b, c d.", "", " .. ", "é  f " * 9]
     found = model.predict_entities(texts, batch_size=2)
     assert len(found) == 4
@@ -552,8 +559,9 @@ def test_entities_are_spans_of_the_text():
     assert any(found)
 
 
+@plain
 def test_predict_choices_takes_the_largest_logit():
-    model = make("BertForMultipleChoice")
+    model = made("BertForMultipleChoice")
     choices = [["a", "b c", "d"], ["e", "f", "g h i"], ["j", "k", "l"]]
     found = model.predict_choices(TEXTS[:3], choices)
     for row, text, options in zip(found, TEXTS, choices, strict=False):
@@ -569,33 +577,22 @@ def test_predict_choices_takes_the_largest_logit():
 # Error.
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda m: m.predict_texts([], ["a"]),
-            "`pairs` must hold as many texts as `texts`, 0. Received: 1",
-        ),
+def test_bad_texts_are_refused():
+    for call, message in (
+        (lambda m: m.predict_texts([], ["a"]),
+         "`pairs` must hold as many texts as `texts`, 0. Received: 1"),
         (lambda m: m.predict_texts("a b"), "`texts` must be a list .*: str"),
         (lambda m: m.predict_texts(["a", 3]), r"`texts\[1\]` must be a string"),
-        (
-            lambda m: m.predict_texts(["a", "b"], ["c"]),
-            "`texts`, 2. Received: 1",
-        ),
+        (lambda m: m.predict_texts(["a", "b"], ["c"]),
+         "`texts`, 2. Received: 1"),
         (lambda m: m.predict_texts(["a", "b"], []), "`texts`, 2. Received: 0"),
-        (
-            lambda m: m.predict_texts(["a", "b " * 20]),
-            "`max_position_embeddings`, 17. Received: 22 tokens in row 1",
-        ),
-        (
-            lambda m: m.predict_texts(["a"], batch_size=0),
-            "`batch_size` must be an integer >= 1. Received: 0",
-        ),
-    ],
-)
-def test_bad_texts_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(make("BertForSequenceClassification"))
+        (lambda m: m.predict_texts(["a", "b " * 20]),
+         "`max_position_embeddings`, 17. Received: 22 tokens in row 1"),
+        (lambda m: m.predict_texts(["a"], batch_size=0),
+         "`batch_size` must be an integer >= 1. Received: 0"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            call(made("BertForSequenceClassification"))
 
 
 def test_a_model_without_tokenizer_reads_nothing():
@@ -637,7 +634,7 @@ def test_bad_batches_of_choices_are_refused(change, message):
     else:
         batch = draw_batch(kind) | change
     with pytest.raises(ValueError, match=message):
-        make(kind)(batch)
+        made(kind)(batch)
 
 
 def test_bad_problem_types_and_numbers_of_labels_are_refused():

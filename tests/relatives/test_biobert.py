@@ -34,13 +34,13 @@ def test_pieces_are_counted_by_how_often_a_word_occurs():
     assert pieces_per_word(TOY, ["abc a a. 12"]) == pytest.approx(5 / 3)
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [(["12 ."], "hold words"), (["a æ"], "Received: 'æ'")],
-)
-def test_texts_that_cannot_be_counted_are_refused(lines, message):
-    with pytest.raises(ValueError, match=message):
-        pieces_per_word(TOY, lines)
+def test_texts_that_cannot_be_counted_are_refused():
+    for lines, message in (
+        (["12 ."], "hold words"),
+        (["a æ"], "Received: 'æ'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pieces_per_word(TOY, lines)
 
 
 def small(kind=BertForMaskedLM):

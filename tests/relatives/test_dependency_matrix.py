@@ -62,7 +62,14 @@ def test_elmo_depends_on_all_by_two_triangles():
     sizes = LSTMConfig(
         vocab_size=33, hidden_size=5, widths=(5, 5), initializer_range=1.0
     )
-    read = states_of(BidirectionalLM(sizes))
+    states, known = states_of(BidirectionalLM(sizes)), {}
+
+    def read(ids):
+        key = tuple(map(tuple, ids))
+        if key not in known:
+            known[key] = states(ids)
+        return known[key]
+
     whole, forward, backward = (
         dependency_matrix(
             lambda ids, part=part: read(ids)[..., part], IDS, OTHER

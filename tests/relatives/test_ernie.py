@@ -68,13 +68,14 @@ def test_no_phrase_is_ever_hidden_in_part():
     assert 10 < hidden < 70
 
 
-@pytest.mark.parametrize(
-    ("phrases", "message"),
-    [([], "at least one text"), (["a", " "], "Received: ' '"), ("a", "list")],
-)
-def test_bad_phrases_are_refused(phrases, message):
-    with pytest.raises(ValueError, match=message):
-        phrase_ids(TOY, phrases)
+def test_bad_phrases_are_refused():
+    for phrases, message in (
+        ([], "at least one text"),
+        (["a", " "], "Received: ' '"),
+        ("a", "list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            phrase_ids(TOY, phrases)
 
 
 def test_mask_phrases_refuses_units_of_single_tokens():

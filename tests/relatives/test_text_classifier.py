@@ -92,7 +92,7 @@ def test_a_mix_learns_its_shares():
     assert set(names) <= {w.path for w in classifier.trainable_weights}
 
 
-def test_an_encoder_alone_classifies():
+def test_an_encoder_alone_classifies(plain_graphs):
     """Encoder-decoders translate; to classify, the encoder is enough."""
     keras.utils.set_random_seed(0)
     classifier = TextClassifier(bert(), "first", dropout=0.0)

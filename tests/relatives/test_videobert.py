@@ -51,17 +51,14 @@ def test_more_tokens_change_nothing_of_how_a_text_is_cut():
     assert cut == ["[CLS]", "##t", "[>]", "[SEP]"]
 
 
-@pytest.mark.parametrize(
-    ("tokens", "message"),
-    [
+def test_adding_known_tokens_is_refused():
+    for tokens, message in (
         ([], "none"),
         (["[CLS]"], r"Received: \[CLS\]"),
         (["[x]", "[x]"], r"each once"),
-    ],
-)
-def test_adding_known_tokens_is_refused(tokens, message):
-    with pytest.raises(ValueError, match=message):
-        add_tokens(TOY, tokens)
+    ):
+        with pytest.raises(ValueError, match=message):
+            add_tokens(TOY, tokens)
 
 
 def small_model():
@@ -112,13 +109,14 @@ def test_clusters_are_found():
     np.testing.assert_allclose(centers, means)
 
 
-@pytest.mark.parametrize(
-    ("shape", "clusters", "message"),
-    [((5,), 2, "shape \\(5,\\)"), ((5, 2), 6, "Received: 6"), ((5, 2), 0, "0")],
-)
-def test_bad_frames_are_refused(shape, clusters, message):
-    with pytest.raises(ValueError, match=message):
-        cluster_frames(np.zeros(shape), clusters)
+def test_bad_frames_are_refused():
+    for shape, clusters, message in (
+        ((5,), 2, "shape \\(5,\\)"),
+        ((5, 2), 6, "Received: 6"),
+        ((5, 2), 0, "0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cluster_frames(np.zeros(shape), clusters)
 
 
 def padded_model(spare):
@@ -156,12 +154,12 @@ def test_a_classifier_keeps_its_labels_as_it_grows():
     )
 
 
-@pytest.mark.parametrize("other", [None, 5, "mini"])
-def test_what_is_no_model_or_tokenizer_is_refused(other):
-    with pytest.raises(ValueError, match="`model` must be a model"):
-        grow_vocabulary(other, VIDEO)
-    with pytest.raises(ValueError, match="`tokenizer` must hold"):
-        grow_vocabulary(small_model(), other)
+def test_what_is_no_model_or_tokenizer_is_refused():
+    for other in (None, 5, "mini"):
+        with pytest.raises(ValueError, match="`model` must be a model"):
+            grow_vocabulary(other, VIDEO)
+        with pytest.raises(ValueError, match="`tokenizer` must hold"):
+            grow_vocabulary(small_model(), other)
 
 
 def test_switches_of_added_tokens_stay_as_more_are_added():

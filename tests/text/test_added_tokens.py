@@ -111,15 +111,12 @@ def test_of_tokens_that_look_alike_the_first_counts(engine):
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_a_bad_token_is_refused():
+    for options, message in (
         ({"content": ""}, "`content` of an added token"),
         ({"content": 5}, "`content` of an added token"),
         ({"content": "a", "special": 1}, "`special` must be True or False"),
         ({"content": "a", "lstrip": None}, "`lstrip` must be True or False"),
-    ],
-)
-def test_a_bad_token_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        AddedToken(**options)
+    ):
+        with pytest.raises(ValueError, match=message):
+            AddedToken(**options)

@@ -30,19 +30,16 @@ def test_pieces_are_joined_to_words():
     assert join_pieces([]) == []
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
+def test_join_words_spaces_punctuation_as_printed():
+    for words, text in (
         (["a", "-", "b"], "a-b"),
         (["-", "b"], "- b"),  # it begins a line of a dialog
         (["a", "'", "."], "a '."),
         (["1", ",", "b"], "1, b"),
         (["a", '"'], 'a "'),
         (['"', "a", '"', "b", '"', "c", '"'], '"a" b "c"'),
-    ],
-)
-def test_join_words_spaces_punctuation_as_printed(words, text):
-    assert join_words(words) == text
+    ):
+        assert join_words(words) == text
 
 
 def test_most_sentences_of_the_sample_come_back():

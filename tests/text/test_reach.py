@@ -20,9 +20,8 @@ HAN = [chr(code) for code in range(0x4E00, 0x4E00 + 500)]
 GOOGLES_CHINESE = [*UNCASED, "<S>", "<T>", *HAN, *(f"##{c}" for c in HAN)]
 
 
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
+def test_the_case_is_told_by_the_share_of_capitalized_pieces():
+    for pieces, expected in (
         (UNCASED, True),
         (GOOGLES_CHINESE, True),
         ([*UNCASED, "[X]", "中", "##é", "ß", "ς"], True),
@@ -39,12 +38,10 @@ GOOGLES_CHINESE = [*UNCASED, "<S>", "<T>", *HAN, *(f"##{c}" for c in HAN)]
         ([*SPECIAL_TOKENS, "hello", "you", "You"], False),
         ([*SPECIAL_TOKENS, *(w.upper() for w in WORDS)], False),  # k-mers
         ([*UNCASED, "Covid"], True),  # one of 177
-    ],
-)
-def test_the_case_is_told_by_the_share_of_capitalized_pieces(pieces, expected):
-    lowercase, why = guess_lowercase(pieces)
-    assert lowercase is expected
-    assert "pieces with letters are capitalized" in why
+    ):
+        lowercase, why = guess_lowercase(pieces)
+        assert lowercase is expected
+        assert "pieces with letters are capitalized" in why
 
 
 def test_published_vocabularies_tell_their_case(shared_data):

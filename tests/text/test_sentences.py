@@ -76,12 +76,12 @@ def test_the_usual_abbreviations_are_listed():
     assert set(KNOWN.lower().split()) <= set(LISTED.split())
 
 
-@pytest.mark.parametrize("word", LISTED.split())
-def test_a_period_after_an_abbreviation_ends_nothing(word):
-    for form in (word, word.capitalize(), word.upper()):
-        assert len(split_sentences(f"We saw {form}. Reed again.")) == 1
-        assert len(split_sentences(f"We saw {form}x. Reed again.")) == 2
-        assert len(split_sentences(f"We saw {form}! Reed again.")) == 2
+def test_a_period_after_an_abbreviation_ends_nothing():
+    for word in LISTED.split():
+        for form in (word, word.capitalize(), word.upper()):
+            assert len(split_sentences(f"We saw {form}. Reed again.")) == 1
+            assert len(split_sentences(f"We saw {form}x. Reed again.")) == 2
+            assert len(split_sentences(f"We saw {form}! Reed again.")) == 2
 
 
 def split_by_loops(text):

@@ -121,9 +121,8 @@ def test_an_added_word_is_found_in_the_clean_text(engine, tmp_path):
 LEGITIMATE = {
     "nothing": {},
     "a lacking key": {"tokenizer_config": {"model_max_length": 512}},
-    "no accents": {
-        "tokenizer_config": {"do_lower_case": True, "strip_accents": None}
-    },
+    "no accents": {"tokenizer_config": {"do_lower_case": True,
+        "strip_accents": None}},
     "the fast class": {
         "tokenizer_config": {"tokenizer_class": "BertTokenizerFast"}
     },
@@ -133,41 +132,23 @@ LEGITIMATE = {
     "the class of a retriever": {
         "tokenizer_config": {"tokenizer_class": "DPRQuestionEncoderTokenizer"}
     },
-    "what transformers 4 writes": {
-        "tokenizer_config": {
-            "do_lower_case": True,
-            "strip_accents": None,
-            "tokenize_chinese_chars": True,
-            "do_basic_tokenize": True,
-            "never_split": None,
-            "name_or_path": "x",
-            "unk_token": "[UNK]",
-            "mask_token": {**ADDED, "content": "[MASK]", "normalized": True},
-            "clean_up_tokenization_spaces": True,
-            "padding_side": "right",
-            "added_tokens_decoder": {
-                "4": {**SPECIAL, "content": "[MASK]"},
-            },
-        },
+    "what transformers 4 writes": {"tokenizer_config": {"do_lower_case": True,
+        "strip_accents": None, "tokenize_chinese_chars": True,
+        "do_basic_tokenize": True, "never_split": None, "name_or_path": "x",
+        "unk_token": "[UNK]", "mask_token": {**ADDED, "content": "[MASK]",
+        "normalized": True}, "clean_up_tokenization_spaces": True,
+        "padding_side": "right", "added_tokens_decoder": {"4": {**SPECIAL,
+        "content": "[MASK]"}}},
         "special_tokens_map": {"mask_token": "[MASK]", "bos_token": None},
-        "added_tokens": {},
-    },
-    "what transformers 5 writes": {
-        "tokenizer_config": {
-            "backend": "tokenizers",
-            "do_lower_case": True,
-            "extra_special_tokens": [],
-            "is_local": True,
-            "local_files_only": True,
-            "model_max_length": 10**30,
-            "strip_accents": None,
-            "tokenize_chinese_chars": True,
-            "tokenizer_class": "BertTokenizer",
-        }
-    },
+        "added_tokens": {}},
+    "what transformers 5 writes": {"tokenizer_config": {"backend": "tokenizers",
+        "do_lower_case": True, "extra_special_tokens": [], "is_local": True,
+        "local_files_only": True, "model_max_length": 10**30,
+        "strip_accents": None, "tokenize_chinese_chars": True,
+        "tokenizer_class": "BertTokenizer"}},
     "Google's": {"bert_config": {"vocab_size": SIZE, "hidden_size": 8}},
     "a config with nulls": {"config": {"tokenizer_class": None}},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("has_library", [False, True])
@@ -288,58 +269,32 @@ def test_padding_on_the_left_is_told_and_left_out(library, settings, tmp_path):
 
 NORMALIZER = {"clean_text": True, "type": "BertNormalizer"}
 DISAGREEMENTS = {
-    "case": (
-        {"lowercase": True},
+    "case": ({"lowercase": True},
         {"tokenizer_config": {"do_lower_case": False}},
-        ["`lowercase` of `normalizer` is True", "`do_lower_case` is False"],
-    ),
-    "case the other way": (
-        {"lowercase": False},
+        ["`lowercase` of `normalizer` is True", "`do_lower_case` is False"]),
+    "case the other way": ({"lowercase": False},
         {"tokenizer_config": {"do_lower_case": True}},
-        ["`lowercase` of `normalizer` is False", "`do_lower_case` is True"],
-    ),
-    "accents": (
-        {"strip_accents": False},
+        ["`lowercase` of `normalizer` is False", "`do_lower_case` is True"]),
+    "accents": ({"strip_accents": False},
         {"tokenizer_config": {"strip_accents": True}},
-        ["`strip_accents` of `normalizer` is False", "is True"],
-    ),
-    "accents that go with the case": (
-        {"strip_accents": None, "lowercase": True},
-        {"tokenizer_config": {"strip_accents": False}},
-        ["`strip_accents` of `normalizer` is None", "is False"],
-    ),
-    "Chinese": (
-        {"handle_chinese_chars": True},
+        ["`strip_accents` of `normalizer` is False", "is True"]),
+    "accents that go with the case": ({"strip_accents": None,
+        "lowercase": True}, {"tokenizer_config": {"strip_accents": False}},
+        ["`strip_accents` of `normalizer` is None", "is False"]),
+    "Chinese": ({"handle_chinese_chars": True},
         {"tokenizer_config": {"tokenize_chinese_chars": False}},
-        ["`handle_chinese_chars` of", "`tokenize_chinese_chars` is False"],
-    ),
-    "pieces": (
-        {},
-        {"vocab": [*PIECES[:-1], "y"]},
-        ["must have the same pieces", f"'y' and 'x' as id {SIZE - 1}"],
-    ),
-    "an id": (
-        {},
-        {"added_tokens": {"x": 5}},
-        ["a piece must have one id", f"'x' with {SIZE - 1} and 5"],
-    ),
-    "a piece": (
-        {},
-        {"added_tokens": {"y": 5}},
-        ["must give an id to one piece", "5 for 'hello' and 'y'"],
-    ),
-    "a switch": (
-        {},
-        {
-            "tokenizer_config": {
-                "added_tokens_decoder": {
-                    "4": {**SPECIAL, "content": "[MASK]", "lstrip": True}
-                }
-            }
-        },
-        ["`lstrip` of '[MASK]' is False, `lstrip` of '[MASK]' is True"],
-    ),
-}
+        ["`handle_chinese_chars` of", "`tokenize_chinese_chars` is False"]),
+    "pieces": ({}, {"vocab": [*PIECES[:-1], "y"]},
+        ["must have the same pieces", f"'y' and 'x' as id {SIZE - 1}"]),
+    "an id": ({}, {"added_tokens": {"x": 5}},
+        ["a piece must have one id", f"'x' with {SIZE - 1} and 5"]),
+    "a piece": ({}, {"added_tokens": {"y": 5}},
+        ["must give an id to one piece", "5 for 'hello' and 'y'"]),
+    "a switch": ({},
+        {"tokenizer_config": {"added_tokens_decoder": {"4": {**SPECIAL,
+        "content": "[MASK]", "lstrip": True}}}},
+        ["`lstrip` of '[MASK]' is False, `lstrip` of '[MASK]' is True"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", DISAGREEMENTS)
@@ -356,33 +311,21 @@ def test_a_disagreement_names_both_files_and_values(case, tmp_path):
 
 
 BAD_FILES = {
-    "an end that is none": (
-        {"tokenizer_config": {"truncation_side": "both"}},
-        ["tokenizer_config.json: `truncation_side` must be 'right' or 'left'"],
-    ),
-    "a side that is none": (
-        {"tokenizer_config": {"padding_side": 1}},
-        ["tokenizer_config.json: `padding_side` must be 'right' or 'left'"],
-    ),
-    "another mask": (
-        {"tokenizer_config": {"mask_token": "<mask>"}},
-        ["`mask_token` must be '[MASK]'. Received: '<mask>'."],
-    ),
+    "an end that is none": ({"tokenizer_config": {"truncation_side": "both"}},
+        ["tokenizer_config.json: `truncation_side` must be 'right' or 'left'"]),
+    "a side that is none": ({"tokenizer_config": {"padding_side": 1}},
+        ["tokenizer_config.json: `padding_side` must be 'right' or 'left'"]),
+    "another mask": ({"tokenizer_config": {"mask_token": "<mask>"}},
+        ["`mask_token` must be '[MASK]'. Received: '<mask>'."]),
     "another mask in a dict": (
         {"special_tokens_map": {"mask_token": {"content": "<mask>"}}},
         ["special_tokens_map.json: `mask_token` must be '[MASK]'"],
     ),
-    "two names of one token": (
-        {
-            "tokenizer_config": {"cls_token": "[CLS]"},
-            "special_tokens_map": {"cls_token": "<s>"},
-        },
-        ["tokenizer_config.json and ", "`cls_token` is '<s>'"],
-    ),
-    "a token that is a number": (
-        {"special_tokens_map": {"pad_token": 0}},
-        ["`pad_token` must be the text of a token. Received: 0."],
-    ),
+    "two names of one token": ({"tokenizer_config": {"cls_token": "[CLS]"},
+        "special_tokens_map": {"cls_token": "<s>"}},
+        ["tokenizer_config.json and ", "`cls_token` is '<s>'"]),
+    "a token that is a number": ({"special_tokens_map": {"pad_token": 0}},
+        ["`pad_token` must be the text of a token. Received: 0."]),
     "a token in a dict without a text": (
         {"special_tokens_map": {"pad_token": {"lstrip": True}}},
         ["`pad_token` must be the text of a token."],
@@ -391,26 +334,16 @@ BAD_FILES = {
         {"special_tokens_map": {"additional_special_tokens": 5}},
         ["`additional_special_tokens` must be a list of tokens", "5"],
     ),
-    "added tokens in a list": (
-        {"added_tokens": ["[CITY]"]},
-        ["added_tokens.json", "Received: "],
-    ),
-    "an id that is a word": (
-        {"added_tokens": {"[CITY]": "last"}},
-        ["added_tokens.json: an added token must have an id", "'last'"],
-    ),
-    "an id between two integers": (
-        {"added_tokens": {"[CITY]": SIZE + 0.5}},
-        ["added_tokens.json: an added token must have an id", "12.5"],
-    ),
-    "an id below zero": (
-        {"added_tokens": {"[CITY]": -1}},
-        ["added_tokens.json: an added token must have an id", "-1"],
-    ),
-    "an id that is a truth": (
-        {"added_tokens": {"[CITY]": True}},
-        ["added_tokens.json: an added token must have an id", "True"],
-    ),
+    "added tokens in a list": ({"added_tokens": ["[CITY]"]},
+        ["added_tokens.json", "Received: "]),
+    "an id that is a word": ({"added_tokens": {"[CITY]": "last"}},
+        ["added_tokens.json: an added token must have an id", "'last'"]),
+    "an id between two integers": ({"added_tokens": {"[CITY]": SIZE + 0.5}},
+        ["added_tokens.json: an added token must have an id", "12.5"]),
+    "an id below zero": ({"added_tokens": {"[CITY]": -1}},
+        ["added_tokens.json: an added token must have an id", "-1"]),
+    "an id that is a truth": ({"added_tokens": {"[CITY]": True}},
+        ["added_tokens.json: an added token must have an id", "True"]),
     "a class in a list": (
         {"tokenizer_config": {"tokenizer_class": ["BertTokenizer"]}},
         ["`tokenizer_class` must be one", "['BertTokenizer']"],
@@ -419,10 +352,8 @@ BAD_FILES = {
         {"tokenizer_config": {"eos_token": {**SPECIAL, "lstrip": "no"}}},
         ["tokenizer_config.json, `eos_token`: `lstrip` must be True or False"],
     ),
-    "an id beyond a gap": (
-        {"added_tokens": {"[CITY]": SIZE + 2}},
-        ["added_tokens.json: the ids must be 0, 1, 2, ...", "up to 14."],
-    ),
+    "an id beyond a gap": ({"added_tokens": {"[CITY]": SIZE + 2}},
+        ["added_tokens.json: the ids must be 0, 1, 2, ...", "up to 14."]),
     "a decoder that is a list": (
         {"tokenizer_config": {"added_tokens_decoder": [1]}},
         ["`added_tokens_decoder` must be a JSON object. Received: list."],
@@ -447,22 +378,14 @@ BAD_FILES = {
         {"tokenizer_config": {"word_tokenizer_type": "mecab"}},
         ["`word_tokenizer_type` must be 'basic'. Received: 'mecab'."],
     ),
-    "text that is not cut": (
-        {"tokenizer_config": {"do_basic_tokenize": False}},
-        ["`do_basic_tokenize` must be True. Received: False."],
-    ),
-    "case that is a word": (
-        {"config": {"do_lower_case": "yes"}},
-        ["config.json: `do_lower_case` must be true or false"],
-    ),
-    "two cases": (
-        {
-            "tokenizer_config": {"do_lower_case": True},
-            "bert_config": {"do_lower_case": False},
-        },
-        ["tokenizer_config.json and ", "bert_config.json must say the same"],
-    ),
-}
+    "text that is not cut": ({"tokenizer_config": {"do_basic_tokenize": False}},
+        ["`do_basic_tokenize` must be True. Received: False."]),
+    "case that is a word": ({"config": {"do_lower_case": "yes"}},
+        ["config.json: `do_lower_case` must be true or false"]),
+    "two cases": ({"tokenizer_config": {"do_lower_case": True},
+        "bert_config": {"do_lower_case": False}},
+        ["tokenizer_config.json and ", "bert_config.json must say the same"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD_FILES)

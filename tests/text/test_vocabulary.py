@@ -279,7 +279,7 @@ def test_a_limited_alphabet_fills_no_vocabulary():
     assert few.encode("நதி").tokens == ["[CLS]", "[UNK]", "[SEP]"]
 
 
-@pytest.mark.parametrize("limit", [0, -1, 2.5, True, "3"])
-def test_a_limit_that_is_no_positive_integer_is_refused(limit):
-    with pytest.raises(ValueError, match="`limit_alphabet` must be"):
-        Tokenizer.train(["a b"], vocab_size=30, limit_alphabet=limit)
+def test_a_limit_that_is_no_positive_integer_is_refused():
+    for limit in (0, -1, 2.5, True, "3"):
+        with pytest.raises(ValueError, match="`limit_alphabet` must be"):
+            Tokenizer.train(["a b"], vocab_size=30, limit_alphabet=limit)

@@ -38,12 +38,10 @@ def spellings(text, lowercase):
 # Definition.
 
 
-@pytest.mark.parametrize(
-    ("lowercase", "first"), [(False, "Hello"), (True, "hello")]
-)
-def test_words_of_the_sample_sentence(lowercase, first):
-    expected = [first, ",", "how", "are", "you", "?"]
-    assert spellings("Hello, how are you?", lowercase) == expected
+def test_words_of_the_sample_sentence():
+    for lowercase, first in ((False, "Hello"), (True, "hello")):
+        expected = [first, ",", "how", "are", "you", "?"]
+        assert spellings("Hello, how are you?", lowercase) == expected
 
 
 def test_ids_of_the_sample_sentence():
@@ -120,11 +118,11 @@ def test_beyond_ascii_only_unicode_punctuation_is():
         assert not wordpiece.is_punctuation(character), character
 
 
-@pytest.mark.parametrize(("first", "last"), wordpiece.CJK_RANGES)
-def test_is_cjk_includes_the_ends_of_its_ranges(first, last):
-    assert [wordpiece.is_cjk(chr(c)) for c in (first, last)] == [True, True]
-    outside = [wordpiece.is_cjk(chr(c)) for c in (first - 1, last + 1)]
-    assert outside == [False, False]
+def test_is_cjk_includes_the_ends_of_its_ranges():
+    for first, last in wordpiece.CJK_RANGES:
+        assert [wordpiece.is_cjk(chr(c)) for c in (first, last)] == [True, True]
+        outside = [wordpiece.is_cjk(chr(c)) for c in (first - 1, last + 1)]
+        assert outside == [False, False]
 
 
 def test_where_google_starts_one_range_the_library_does_not():
@@ -192,15 +190,16 @@ def test_a_longest_piece_that_leads_nowhere_leaves_the_word_unknown():
     ]
 
 
-@pytest.mark.parametrize(
-    "limit", [wordpiece.HUGGING_FACE_WORD_LIMIT, wordpiece.GOOGLE_WORD_LIMIT]
-)
-def test_a_word_above_the_limit_is_not_spelled(limit):
-    pieces = {"a", "##a"}
-    assert len(match_longest("a" * limit, pieces, limit)) == limit
-    assert match_longest("a" * (limit + 1), pieces, limit) is None
-    unknown = tokenize("a" * (limit + 1), pieces, max_word_length=limit)
-    assert unknown == [Piece("[UNK]", 0, limit + 1, 0)]
+def test_a_word_above_the_limit_is_not_spelled():
+    for limit in (
+        wordpiece.HUGGING_FACE_WORD_LIMIT,
+        wordpiece.GOOGLE_WORD_LIMIT,
+    ):
+        pieces = {"a", "##a"}
+        assert len(match_longest("a" * limit, pieces, limit)) == limit
+        assert match_longest("a" * (limit + 1), pieces, limit) is None
+        unknown = tokenize("a" * (limit + 1), pieces, max_word_length=limit)
+        assert unknown == [Piece("[UNK]", 0, limit + 1, 0)]
 
 
 def test_special_tokens_are_cut_out_longest_first():

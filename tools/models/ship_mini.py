@@ -176,7 +176,7 @@ def probe(folder):
         percent[job] = []
         for template in TEMPLATES:
             text = template.format(job=job)
-            guesses = bb.fill_mask(text, str(folder), top_k=VOCABULARY)
+            guesses = bb.fill_mask(text, str(folder), top_k=1_000)
             p = {guess["token"]: guess["score"] for guess in guesses}
             percent[job].append(round(100 * p["she"] / (p["he"] + p["she"])))
     return percent
