@@ -1,4 +1,4 @@
-"""Fine-tuning: it keeps the best, and goes on where it was killed."""
+"""Fine-tuning: it learns, keeps the best, goes on where it was killed."""
 
 import json
 import math
@@ -34,7 +34,9 @@ from tests.helpers.runs import (
 )
 from tests.helpers.tasks import (
     CLASSIFIER,
+    TASKS,
     grades,
+    learn,
     opinions,
     pairs,
     questions,
@@ -45,6 +47,24 @@ from tests.helpers.toys import TOY, make, toy_config
 pytestmark = pytest.mark.usefixtures("quick_runs")
 ROOT = Path(__file__).parents[2]
 QUIET = FinetuningOptions(verbose=False)
+
+
+# It learns.
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_is_learned(name, request):
+    is_long = name in ("several labels", "a number")
+    if is_long:
+        request.getfixturevalue("graphs")
+    learn(name, is_long)
+
+
+def test_float16_scales_the_loss_and_learns(graphs):
+    model = learn("one label", is_long=True, dtype="mixed_float16")
+    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    assert {weight.dtype for weight in model.trainable_weights} == {"float32"}
+
 
 # A run and what it leaves.
 
@@ -375,19 +395,17 @@ def check_same_run(out, whole):
     assert losses(out) == losses(whole)
 
 
-KILL = """
-import os, signal, sys
+PROGRAM = """
+import itertools, os, signal, sys
 from pathlib import Path
 from bertbook.training import checkpoint
 from tests.finetuning import test_finetune
 
-save, count = checkpoint.save_checkpoint, 0
+save, counter = checkpoint.save_checkpoint, itertools.count(1)
 
 def save_and_die(*arguments):
-    global count
-    count += 1
     save(*arguments)
-    if count == 3:
+    if next(counter) == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
 
 checkpoint.save_checkpoint = save_and_die
@@ -395,17 +413,21 @@ test_finetune.run(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow  # three processes; a stop within this one is tested above
 @pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_a_run_that_was_killed_ends_as_one_that_was_not(whole, tmp_path):
-    out = tmp_path / "killed"
-    done = subprocess.run(
-        [sys.executable, "-c", KILL, str(out)], cwd=ROOT, check=False
-    )
-    assert done.returncode == -signal.SIGKILL
-    assert len(list((out / "checkpoints").glob("*.safetensors"))) == 2
-    assert not (out / "model.safetensors").exists()
-    run(out)
-    check_same_run(out, whole[0])
+def test_a_run_that_was_killed_ends_as_one_that_was_not(tmp_path):
+    whole, out = tmp_path / "whole", tmp_path / "killed"
+    for folder, number, status in (
+        (whole, 0, 0),
+        (out, 3, -signal.SIGKILL),
+        (out, 0, 0),
+    ):
+        words = [sys.executable, "-c", PROGRAM, str(folder), str(number)]
+        assert subprocess.run(words, cwd=ROOT).returncode == status
+        if status:
+            assert checkpoints_of(out) == [4, 6]
+            assert not (out / "model.safetensors").exists()
+    check_same_run(out, whole)
 
 
 def test_the_best_weights_of_a_stopped_run_are_not_lost(

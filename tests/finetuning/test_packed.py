@@ -153,7 +153,7 @@ def test_a_row_is_as_long_as_the_longest_text_needs(longest, limit, length):
         pytest.param("tags", marks=pytest.mark.slow),
     ],
 )
-def test_a_task_is_learned_in_packed_rows(name, graphs):
+def test_a_task_is_learned_in_packed_rows(name):
     learn(name, packed=True)
 
 

@@ -53,6 +53,8 @@ def train(strategy):
         model.compile(
             make_optimizer(WarmupLinearDecay(1e-2, 2, STEPS)),
             keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            # What a strategy has not to do with is spared the seconds of XLA.
+            jit_compile=strategy.num_replicas_in_sync > 1 and "auto",
         )
     random = np.random.default_rng(0)
     x = {

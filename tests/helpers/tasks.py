@@ -117,16 +117,23 @@ TASKS = {
 }  # fmt: skip
 
 
-def learn(name, packed=False, **options):
-    """Asserts that a model learns a task by heart; returns the model."""
+def learn(name, is_long=False, packed=False, **options):
+    """Asserts that a model learns a task by heart; returns the model.
+
+    Args:
+        name: One of `TASKS`.
+        is_long: Whether it takes 180 steps, else 20 of all rows.
+        packed: As in `FinetuningOptions`.
+        **options: Those of `make`.
+    """
     kind, usual, data, metric = TASKS[name]
     model, data = make(kind, **usual, **options), data()
     history = finetune(
         model,
         data,
-        epochs=60,
-        learning_rate=1e-2,
-        batch_size=8,
+        epochs=60 if is_long else 20,
+        learning_rate=1e-2 if is_long else 3e-2,
+        batch_size=8 if is_long else ROWS,
         options=FinetuningOptions(packed=packed, verbose=False),
     )
     found = evaluate(model, data)
