@@ -85,12 +85,17 @@ NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
 	--ignore=tests/site -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
-# The rooms whose code a backend computes, and what they stand on.
-MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/devices \
-	tests/batches \
-	tests/training tests/tasks tests/weights tests/model tests/decoder \
-	tests/pretraining tests/finetuning -m 'not slow' \
-	-n $(WORKERS) --dist loadscope
+# The tests whose code a backend computes, and what they stand on. Texts,
+# shards, arguments and metrics in NumPy are the same on both.
+ROOMS := devices batches weights model decoder
+TRAINING := averaging checkpoint losses optimizers
+PRETRAINING := evaluation look_at_neighbors packed pretrain train_on_gpu
+FINETUNING := callbacks finetune odd_data own_files packed scores weighting
+MODEL_TESTS := tests/test_runtime.py tests/test_islands.py \
+	$(ROOMS:%=tests/%) $(TRAINING:%=tests/training/test_%.py) \
+	$(PRETRAINING:%=tests/pretraining/test_%.py) \
+	$(FINETUNING:%=tests/finetuning/test_%.py) \
+	-m 'not slow' -n $(WORKERS) --dist loadscope
 PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-all test-jax test-jax-models test-peers test-beam

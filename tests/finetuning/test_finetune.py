@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from bertbook.tasks.base import Settings
 from bertbook.training import checkpoint
 from bertbook.training import monitor as training_monitor
 from bertbook.training.optimizers import AdamW
-from bertbook.training.run import hash_columns
 from tests.helpers.runs import (
     checkpoints_of,
     killed_at_save,
@@ -638,18 +636,6 @@ def test_an_interrupted_run_begins_again_with_the_same_weights(
     check_same_run(tmp_path, whole[0])
 
 
-def test_a_run_that_diverged_starts_over_with_a_lower_rate(tmp_path):
-    model = make(CLASSIFIER)
-    arguments = {"epochs": 1, "batch_size": 8, "out": tmp_path}
-    with pytest.raises(ValueError, match="lower the learning rate"):
-        finetune(
-            model, opinions(), learning_rate=1e30, options=QUIET, **arguments
-        )
-    (found,) = model.predict_texts(["a"])
-    assert math.isfinite(found["score"])
-    finetune(model, opinions(), learning_rate=1e-3, options=QUIET, **arguments)
-
-
 class LeavesAfter:
     """Spoils the weights after some steps, as a last update may."""
 
@@ -711,14 +697,6 @@ def test_best_weights_that_are_gone_are_told_at_once(tmp_path, monkeypatch):
         run(tmp_path)
     (tmp_path / "best.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match="best.safetensors.* missing"):
-        run(tmp_path)
-
-
-def test_checkpoints_without_their_record_are_refused(whole, tmp_path):
-    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
-    (tmp_path / "model.safetensors").unlink()
-    (tmp_path / "run.json").unlink()
-    with pytest.raises(ValueError, match="holds checkpoints, but no run.json"):
         run(tmp_path)
 
 
@@ -798,13 +776,3 @@ def test_a_newly_drawn_head_does_not_change_the_hash_of_the_start(tmp_path):
         hashes.append(task_runs.hash_of_start(model, tmp_path / "run.json"))
     assert hashes[0] == hashes[1] is not None
     assert task_runs.hash_of_start(make(CLASSIFIER), tmp_path / "x") is None
-
-
-def test_the_data_are_hashed_alike_whatever_holds_them():
-    rows = {"text": ["a", "b"], "label": [[1], {"x", "y", "z"}]}
-    same_rows = {"label": [[1], {"z", "y", "x"}], "text": np.array(["a", "b"])}
-    assert hash_columns(rows) == hash_columns(same_rows)
-    assert hash_columns(rows) != hash_columns(rows | {"text": "ba"})
-    numbers = {"label": np.array([1, 2])}
-    assert hash_columns(numbers) == hash_columns({"label": [1, 2]})
-    assert hash_columns(None) is None

@@ -611,13 +611,6 @@ def test_a_record_of_an_older_version_is_taken_as_it_is(finished):
         run(finished, steps=8)
 
 
-def test_checkpoints_without_their_record_are_refused(finished):
-    (finished / "model.safetensors").unlink()
-    (finished / "run.json").unlink()
-    with pytest.raises(ValueError, match="holds checkpoints, but no run.json"):
-        run(finished)
-
-
 # What is of no use is not kept.
 
 

@@ -362,13 +362,6 @@ def test_missing_weights_are_told_at_once(whole, tmp_path):
         run(tmp_path)
 
 
-def test_checkpoints_without_their_record_are_refused(whole, tmp_path):
-    stopped(whole, tmp_path)
-    (tmp_path / "run.json").unlink()
-    with pytest.raises(ValueError, match="holds checkpoints, but no run.json"):
-        run(tmp_path)
-
-
 def test_a_run_draws_its_log(whole):
     pytest.importorskip("matplotlib", reason="draws a picture")
     assert (whole / "log.png").read_bytes().startswith(b"\x89PNG")
