@@ -90,11 +90,17 @@ COMPARE := -m pytest --nbval $(NBVAL) \
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
 	--ignore=tests/site -m 'not slow' \
 	-n $(WORKERS) --dist loadscope
-# The rooms whose code a backend computes; not what checks arguments alone.
-MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/devices \
+# The tests whose code a backend computes, and what they stand on. Texts,
+# shards, arguments and metrics in NumPy are the same on both.
+ROOMS := plain devices weights model decoder
+TRAINING := averaging checkpoint losses optimizers
+PRETRAINING := evaluation look_at_neighbors packed pretrain train_on_gpu
+FINETUNING := callbacks finetune odd_data own_files packed scores weighting
+MODEL_TESTS := tests/test_runtime.py tests/test_islands.py \
 	tests/batches/test_feeding.py \
-	tests/training tests/weights tests/model tests/decoder \
-	tests/pretraining tests/finetuning \
+	$(ROOMS:%=tests/%) $(TRAINING:%=tests/training/test_%.py) \
+	$(PRETRAINING:%=tests/pretraining/test_%.py) \
+	$(FINETUNING:%=tests/finetuning/test_%.py) \
 	$(addprefix --ignore=tests/decoder/test_,generate_checks.py \
 	causal_config.py seq2seq_config.py) \
 	-m 'not slow' -n $(WORKERS) --dist loadscope

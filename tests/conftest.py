@@ -36,6 +36,35 @@ def plain_graphs(monkeypatch):
         monkeypatch.setattr(name, lambda model: False)
 
 
+@pytest.fixture(scope="module")
+def quick_runs():
+    """Lets `fit` compile nothing on TensorFlow, for runs of a few steps.
+
+    Tracing one step takes longer than computing forty, and XLA still longer.
+    JAX compiles as always.
+    """
+    import keras
+
+    with pytest.MonkeyPatch.context() as patch:
+        if keras.backend.backend() == "tensorflow":
+            trainer = "keras.src.trainers.trainer"
+            eagerly = property(lambda model: True, lambda model, value: None)
+            patch.setattr(f"{trainer}.Trainer.run_eagerly", eagerly)
+            patch.setattr(f"{trainer}.model_supports_jit", lambda model: False)
+            patch.setattr("bertbook.pretraining.pretrain.COMPILE", False)
+            patch.setattr("bertbook.runtime.COMPILE", False)
+        yield
+
+
+@pytest.fixture
+def graphs(quick_runs, monkeypatch):
+    """Lets `fit` make graphs after all, without XLA, for many steps."""
+    monkeypatch.setattr(
+        "keras.src.trainers.trainer.Trainer.run_eagerly",
+        property(lambda model: False, lambda model, value: None),
+    )
+
+
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data sets, where this machine has one."""

@@ -301,7 +301,8 @@ def test_a_bad_text_is_told_as_by_one_process(case, tmp_path, monkeypatch):
     "paths",
     [[], "a.txt", ["missing.txt"], [shelf()[0], "missing.txt"], ["", 3]],
 )
-def test_paths_are_refused_as_by_one_process(paths, tmp_path):
+def test_paths_are_refused_as_by_one_process(paths, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     errors = [
         outcome(call, paths, mini(), tmp_path / "out")
         for call in (prepare, prepare_with_beam)

@@ -2,9 +2,6 @@
 
 import io
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,18 +10,38 @@ from bertbook.cli.finetuning import model_for, predict_rows
 from bertbook.cli.main import main
 from bertbook.finetuning.finetune import take_labels
 from tests.helpers.models import write_hugging_face
+from tests.helpers.toys import toy_config
 from tests.reference import drawn
 
-ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("quick_runs")
 CONFIG = drawn.CONFIGS["relu"]
 
 
 @pytest.fixture(scope="module")
-def tuned(tmp_path_factory):
+def small(tmp_path_factory):
+    """A folder with a small encoder that has the vocabulary of mini."""
+    tokenizer = bb.Tokenizer.from_pretrained("mini")
+    encoder = bb.BertEncoder(
+        toy_config(vocab_size=len(tokenizer), max_position_embeddings=128)
+    )
+    encoder.tokenizer = tokenizer
+    folder = tmp_path_factory.mktemp("small")
+    encoder.save_pretrained(folder)
+    return str(folder)
+
+
+def words_of(small, out, epochs=1):
+    """The command that wrote `tuned`."""
+    words = ["finetune", "opinions", "--model", small, "--out", str(out)]
+    words += ["--epochs", str(epochs), "--limit", "32", "--batch-size", "16"]
+    return words
+
+
+@pytest.fixture(scope="module")
+def tuned(small, tmp_path_factory, quick_runs):
     """A folder that `finetune` wrote."""
     folder = tmp_path_factory.mktemp("tuned") / "run"
-    arguments = ["finetune", "opinions", "--out", str(folder), "--limit", "32"]
-    assert main([*arguments, "--epochs", "1", "--batch-size", "16"]) == 0
+    assert main(words_of(small, folder)) == 0
     return folder
 
 
@@ -37,13 +54,12 @@ def test_finetune_writes_a_folder_that_loads(tuned, capsys):
     assert model.num_labels == 2
 
 
-def test_the_same_command_again_changes_nothing(tuned, capsys):
+def test_the_same_command_again_changes_nothing(tuned, small, capsys):
     before = (tuned / "model.safetensors").stat().st_mtime_ns
-    arguments = ["finetune", "opinions", "--out", str(tuned), "--limit", "32"]
-    assert main([*arguments, "--epochs", "1", "--batch-size", "16"]) == 0
+    assert main(words_of(small, tuned)) == 0
     assert "nothing is changed" in capsys.readouterr().out
     assert (tuned / "model.safetensors").stat().st_mtime_ns == before
-    assert main([*arguments, "--epochs", "2", "--batch-size", "16"]) == 2
+    assert main(words_of(small, tuned, epochs=2)) == 2
     assert "`epochs` was 1, now 2" in capsys.readouterr().err
 
 
@@ -78,47 +94,29 @@ def test_predict_reads_a_text_a_file_and_standard_input(
             assert mine["score"] == pytest.approx(theirs["score"], abs=1e-5)
 
 
-def test_the_columns_choose_the_model():
-    for name, architecture, count in (
-        ("opinions", "BertForSequenceClassification", 2),
-        ("pairs", "BertForSequenceClassification", 3),
-        ("tags", "BertForTokenClassification", 9),
-        ("questions", "BertForQuestionAnswering", None),
-        ("choices", "BertForMultipleChoice", None),
-    ):
-        model = model_for(bb.load_dataset(name, "train"), "mini")
-        assert model.architecture == architecture
-        assert getattr(model, "num_labels", None) == count
-    data = {"text": ["a", "b"], "label": [0.5, 3.0]}
-    assert model_for(data, "mini").problem_type == "regression"
-    with pytest.raises(ValueError, match="must hold one of the columns"):
-        model_for({"text": ["a"]}, "mini")
-
-
-def test_predict_rows_asks_the_method_of_each_task():
+def test_the_columns_choose_the_model_and_its_method(small):
     text, other = "Anna went to Oslo.", "Anna left."
-    rows = {
-        "tags": ([text], lambda model: model.predict_entities([text] * 2)),
-        "questions": (
-            ["Who went?", text],
-            lambda model: model.predict_answers(["Who went?"] * 2, [text] * 2),
-        ),
-        "choices": (
-            [text, other, "to", "a"],
-            lambda model: model.predict_choices(
-                [text] * 2, [[other, "to", "a"]] * 2
-            ),
-        ),
-        "pairs": (
-            [text, other],
-            lambda model: model.predict_texts([text] * 2, [other] * 2),
-        ),
-    }
-    for name, (parts, ask) in rows.items():
+    for name, task, count, parts, method in (
+        ("opinions", "SequenceClassification", 2, [text], "texts"),
+        ("pairs", "SequenceClassification", 3, [text, other], "texts"),
+        ("tags", "TokenClassification", 9, [text], "entities"),
+        ("questions", "QuestionAnswering", None, ["Who?", text], "answers"),
+        ("choices", "MultipleChoice", None, [text, other, "a"], "choices"),
+    ):
         data = bb.load_dataset(name, "train")
-        model = model_for(data, "mini")
+        model = model_for(data, small)
+        assert model.architecture == f"BertFor{task}"
+        assert getattr(model, "num_labels", None) == count
         take_labels(model, data)
-        assert predict_rows(model, [parts, parts]) == ask(model)
+        columns = [[part] * 2 for part in parts]
+        if name == "choices":
+            columns = [[text] * 2, [parts[1:]] * 2]
+        expected = getattr(model, f"predict_{method}")(*columns)
+        assert predict_rows(model, [parts, parts]) == expected
+    data = {"text": ["a", "b"], "label": [0.5, 3.0]}
+    assert model_for(data, small).problem_type == "regression"
+    with pytest.raises(ValueError, match="must hold one of the columns"):
+        model_for({"text": ["a"]}, small)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +129,7 @@ def test_predict_rows_asks_the_method_of_each_task():
         (["finetune", "opinions", "--out", "x", "--data-dir", "no"], "folder"),
     ],
 )
-def test_a_mistake_is_an_error_without_a_traceback(
-    arguments, message, capsys, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_mistake_is_an_error_without_a_traceback(arguments, message, capsys):
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
 
@@ -156,19 +151,6 @@ def test_a_limit_is_a_number_of_rows(limit, capsys):
     with pytest.raises(SystemExit):
         main(["finetune", "opinions", "--out", "x", "--limit", limit])
     assert "must be an integer >= 1" in capsys.readouterr().err
-
-
-def test_a_closed_pipe_ends_info_without_a_message():
-    """As `| head -1`: the pipe is closed, and nothing is said of it."""
-    command = [sys.executable, "-m", "bertbook", "info"]
-    program = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
-    )
-    program.stdout.close()
-    errors = program.stderr.read()
-    program.stderr.close()
-    assert program.wait() == 141
-    assert b"Broken pipe" not in errors
 
 
 def test_a_row_with_other_parts_is_named(tuned):

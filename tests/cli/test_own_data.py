@@ -103,9 +103,8 @@ BODY = ["--text-column", "body"]
     ],
 )
 def test_a_message_names_options_of_the_command(
-    words, message, tmp_path, monkeypatch, capsys
+    words, message, tmp_path, capsys
 ):
-    monkeypatch.chdir(tmp_path)
     write_reviews(tmp_path / "x.csv")
     assert main(["finetune", *words, "--out", "run"]) == 2
     printed = capsys.readouterr().err
@@ -120,11 +119,8 @@ def test_a_file_alone_has_no_dev(calls):
 
 
 @pytest.mark.parametrize("name", ["opinions", "folder"])
-def test_known_sets_and_folders_have_a_dev_part(
-    name, calls, tmp_path, monkeypatch
-):
+def test_known_sets_and_folders_have_a_dev_part(name, calls, tmp_path):
     (tmp_path / "folder").mkdir()
-    monkeypatch.chdir(tmp_path)
     parts_of(name)
     assert [call[:2] for call in calls] == [(name, "train"), (name, "dev")]
     with pytest.raises(ValueError, match="`--dev` must be a file where"):

@@ -1001,9 +1001,11 @@ def test_names_of_columns_are_refused_where_a_file_has_none(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["nowhere.csv", "./nowhere", "~nobody_there/a.csv", "x/" * 3_000, "/a.csv"],
+    ["missing.csv", "./missing", "~nobody_there/a.csv", "x/" * 3_000, "{}/a"],
 )
-def test_a_file_that_is_not_there_is_refused(name):
+def test_a_file_that_is_not_there_is_refused(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = name.format(tmp_path)
     with pytest.raises(FileNotFoundError, match="`name` must be .* Received: "):
         load_dataset(name)
 

@@ -98,11 +98,11 @@ def test_packed_rows_compile_no_more_steps_than_there_are_buckets(compiled):
 
 def pretrain_once(out, recipe, evaluated=True, **options):
     return pretrain(
-        shelf(),
+        shelf()[:4],
         out,
         recipe,
-        model=toy_config(vocab_size=16_384, num_hidden_layers=1),
-        tokenizer="mini",
+        model=toy_config(num_hidden_layers=1),
+        tokenizer=TOY,
         examples=ExampleSettings(max_length=16),
         held_out=0.2,
         reporting=Reporting(

@@ -100,7 +100,7 @@ def runs(request, folder):
     """A run of one process, and one of two, never interrupted."""
     task = request.param
     alone, shared = folder / f"{task}_1", folder / f"{task}_2"
-    train(alone, task)
+    together.main(alone, task, STEPS)  # this process is one, too
     train(shared, task, 2)
     return task, alone, shared
 
@@ -119,17 +119,14 @@ def test_a_killed_process_ends_the_other_and_the_run_goes_on(runs, folder):
     assert weights(out) == weights(whole)
 
 
-@pytest.mark.parametrize("model_parallel", [1, 2])
-def test_four_devices_have_the_losses_of_one(
-    runs, folder, model_parallel, monkeypatch
-):
+def test_four_devices_have_the_losses_of_one(runs, folder, monkeypatch):
     task, alone, _ = runs
-    out = folder / f"{task}_on_4_{model_parallel}"
     for name, value in FOUR_DEVICES.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("MODEL_PARALLEL", str(model_parallel))
-    train(out, task)
-    assert_same_losses(out, alone)
+    monkeypatch.setenv("MODEL_PARALLEL", "1 2")
+    train(folder / f"{task}_on_4_{{}}", task)
+    for model_parallel in (1, 2):
+        assert_same_losses(folder / f"{task}_on_4_{model_parallel}", alone)
 
 
 @pytest.mark.slow  # starts three processes for what the others test, too

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.skipif(
 PROGRAM = Path(__file__).parents[1] / "helpers" / "strategies.py"
 
 
-def start(name, **environment):
+def start(*names, **environment):
     return subprocess.Popen(
-        [sys.executable, PROGRAM, name],
+        [sys.executable, PROGRAM, *names],
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -28,10 +28,11 @@ def start(name, **environment):
     )
 
 
-def losses(process):
+def losses(process, count=1):
+    """The last lines of a process: the losses of each of its strategies."""
     output, error = process.communicate(timeout=300)
     assert not process.returncode, error
-    return np.array(json.loads(output.splitlines()[-1]))
+    return [np.array(json.loads(li)) for li in output.splitlines()[-count:]]
 
 
 def free_address():
@@ -39,18 +40,13 @@ def free_address():
         return f"127.0.0.1:{server.getsockname()[1]}"
 
 
-@pytest.fixture(scope="module")
-def alone():
-    return losses(start("none"))
-
-
-def test_two_replicas(alone):
-    mirrored = losses(start("mirrored"))
+def test_two_replicas():
+    alone, mirrored = losses(start("none", "mirrored"), 2)
     np.testing.assert_allclose(mirrored, alone, rtol=0, atol=1e-4)
 
 
 @pytest.mark.slow  # two replicas are the same strategy, in one process
-def test_two_workers(alone):
+def test_two_workers():
     cluster = {"worker": [free_address(), free_address()]}
     workers = [
         start(
@@ -61,6 +57,7 @@ def test_two_workers(alone):
         )
         for i in range(2)
     ]
+    (alone,) = losses(start("none"))
     for worker in workers:
-        shared = losses(worker)
+        (shared,) = losses(worker)
         np.testing.assert_allclose(shared, alone, rtol=0, atol=1e-4)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bertbook as bb
+from tests.helpers.runs import same
 from tests.helpers.toys import TOY, make, toy_config
 
 ODD = {
@@ -98,14 +99,9 @@ PREDICT = {
 }
 
 
-def cases(table):
-    """Returns arguments and odd values that are wrong there."""
-    return [
-        pytest.param(argument, kind, id=f"{argument} is {kind}")
-        for argument, right in table.items()
-        for kind in ODD
-        if kind not in right
-    ]
+def odd_values(table, argument):
+    """Returns the odd values that are wrong for an argument."""
+    return [value for kind, value in ODD.items() if kind not in table[argument]]
 
 
 def check_refusal(argument, call):
@@ -130,26 +126,29 @@ def model():
     return make("BertForSequenceClassification", id2label={0: "x", 1: "y"})
 
 
-@pytest.mark.parametrize(("argument", "kind"), cases(FINETUNE))
-def test_finetune_refuses(argument, kind, model):
+@pytest.mark.parametrize("argument", FINETUNE)
+def test_finetune_refuses(argument, model):
     arguments = {"model": model, "train": DATA, "dev": DATA}
-    weights = model.get_weights()
-    arguments[argument] = ODD[kind]
-    check_refusal(argument, lambda: bb.finetune(**arguments))
-    pairs = zip(weights, model.get_weights(), strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)
+    before = model.get_weights()
+    for value in odd_values(FINETUNE, argument):
+        check_refusal(
+            argument,
+            lambda value=value: bb.finetune(**arguments | {argument: value}),
+        )
+    assert same(before, model.get_weights())
 
 
-@pytest.mark.parametrize(("argument", "kind"), cases(OPTIONS))
-def test_options_refuse(argument, kind):
-    check_refusal(
-        argument, lambda: bb.FinetuningOptions(**{argument: ODD[kind]})
-    )
+@pytest.mark.parametrize("argument", OPTIONS)
+def test_options_refuse(argument):
+    for value in odd_values(OPTIONS, argument):
+        check_refusal(
+            argument,
+            lambda value=value: bb.FinetuningOptions(**{argument: value}),
+        )
 
 
-@pytest.mark.parametrize(
-    ("argument", "value"),
-    [
+def test_options_refuse_numbers_that_teach_nothing():
+    for argument, value in (
         ("clip_norm", 0),  # nothing would be learned
         ("clip_norm", 1e-60),  # 0 in float32
         ("clip_norm", math.inf),
@@ -157,10 +156,11 @@ def test_options_refuse(argument, kind):
         ("weight_decay", 1e300),  # infinite in float32
         ("warmup", math.inf),
         ("layer_decay", 1.5),
-    ],
-)
-def test_options_refuse_numbers_that_teach_nothing(argument, value):
-    check_refusal(argument, lambda: bb.FinetuningOptions(**{argument: value}))
+    ):
+        check_refusal(
+            argument,
+            lambda a=argument, v=value: bb.FinetuningOptions(**{a: v}),
+        )
 
 
 def test_the_options_of_the_table_are_all_there_are():
@@ -168,25 +168,31 @@ def test_the_options_of_the_table_are_all_there_are():
     assert names - {"frozen_layers"} == OPTIONS.keys()
 
 
-@pytest.mark.parametrize("kind", [k for k in ODD if k != "None"])
-def test_finetune_refuses_frozen_layers(kind, model):
-    options = bb.FinetuningOptions(frozen_layers=ODD[kind])
-    check_refusal(
-        "frozen_layers", lambda: bb.finetune(model, DATA, options=options)
-    )
+def test_finetune_refuses_frozen_layers(model):
+    for value in odd_values({"frozen_layers": ["None"]}, "frozen_layers"):
+        options = bb.FinetuningOptions(frozen_layers=value)
+        check_refusal(
+            "frozen_layers",
+            lambda options=options: bb.finetune(model, DATA, options=options),
+        )
 
 
-@pytest.mark.parametrize("rate", [0, -1e-5, math.inf, 1e-60, 1e60])
-def test_finetune_refuses_a_rate_that_is_0_or_infinite_in_float32(rate, model):
-    check_refusal(
-        "learning_rate", lambda: bb.finetune(model, DATA, learning_rate=rate)
-    )
+def test_finetune_refuses_a_rate_that_is_0_or_infinite_in_float32(model):
+    for rate in (0, -1e-5, math.inf, 1e-60, 1e60):
+        check_refusal(
+            "learning_rate",
+            lambda rate=rate: bb.finetune(model, DATA, learning_rate=rate),
+        )
 
 
-@pytest.mark.parametrize(("argument", "kind"), cases(EVALUATE))
-def test_evaluate_refuses(argument, kind, model):
-    arguments = {"model": model, "data": DATA} | {argument: ODD[kind]}
-    check_refusal(argument, lambda: bb.evaluate(**arguments))
+@pytest.mark.parametrize("argument", EVALUATE)
+def test_evaluate_refuses(argument, model):
+    arguments = {"model": model, "data": DATA}
+    for value in odd_values(EVALUATE, argument):
+        check_refusal(
+            argument,
+            lambda value=value: bb.evaluate(**arguments | {argument: value}),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -203,28 +209,22 @@ def models(model):
     return get
 
 
-@pytest.mark.parametrize(
-    ("kind", "method", "argument", "value"),
-    [
-        pytest.param(*owner, *case.values, id=f"{owner[1]}: {case.id}")
-        for owner, (_, table) in PREDICT.items()
-        for case in cases(table)
-    ],
-)
-def test_predictions_refuse(kind, method, argument, value, models):
-    arguments = PREDICT[kind, method][0] | {argument: ODD[value]}
-    if argument == "pairs":
-        arguments["texts"] = ["a"]
-    predict = getattr(models(kind), method)
-    check_refusal(argument, lambda: predict(**arguments))
-
-
 @pytest.mark.parametrize("owner", PREDICT, ids=lambda owner: owner[1])
-def test_no_text_gives_no_prediction_and_bad_options_are_still_refused(
-    owner, models
-):
+def test_predictions_refuse(owner, models):
+    """No text gives no prediction, and bad options are still refused."""
     columns, table = PREDICT[owner]
     predict = getattr(models(owner[0]), owner[1])
+    for argument in table:
+        arguments = columns
+        if argument == "pairs":
+            arguments = columns | {"texts": ["a"]}
+        for value in odd_values(table, argument):
+            check_refusal(
+                argument,
+                lambda a=argument, v=value, given=arguments: predict(
+                    **given | {a: v}
+                ),
+            )
     empty = {name: [] for name in columns}
     assert len(predict(**empty)) == 0
     for argument in table.keys() - {"texts", "pairs", "choices"}:

@@ -2,14 +2,15 @@
 
 import math
 
-import numpy as np
 import pytest
 
 import bertbook as bb
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.runtime import keras
+from tests.helpers.runs import same
 from tests.helpers.toys import make
 
+pytestmark = pytest.mark.usefixtures("quick_runs")
 QUIET = bb.FinetuningOptions(verbose=False)
 DATA = {
     "text": [f"{'abcd'[i % 4]} {'yn'[i % 2]}" for i in range(16)],
@@ -67,14 +68,28 @@ def run(callbacks=None, dev=DATA, out=None, model=None, **options):
 
 
 @pytest.fixture(scope="module")
-def plain():
+def plain(quick_runs):
     return run()
 
 
-def test_callbacks_see_epochs_and_steps_and_change_nothing(plain):
-    witness = Witness()
+def test_callbacks_see_epochs_and_steps_and_change_nothing(plain, tmp_path):
+    """Those of Keras do their work beside them."""
+    witness, seen = Witness(), []
     model = make("BertForSequenceClassification", dropout=0.1)
-    _, history = run([witness, Witness()], model=model)
+    callbacks = [
+        witness,
+        Witness(),
+        keras.callbacks.EarlyStopping("dev_accuracy", mode="max", baseline=2.0),
+        keras.callbacks.ModelCheckpoint(
+            str(tmp_path / "{epoch}.weights.h5"), save_weights_only=True
+        ),
+        keras.callbacks.CSVLogger(str(tmp_path / "log.csv")),
+        keras.callbacks.TerminateOnNaN(),
+        keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: seen.append(epoch)
+        ),
+    ]
+    _, history = run(callbacks, model=model)
     logs = ["dev_accuracy", "dev_f1", "dev_matthews", "loss"]
     epochs = [
         [("epoch", epoch)]
@@ -90,8 +105,12 @@ def test_callbacks_see_epochs_and_steps_and_change_nothing(plain):
     ]
     assert witness.model is model
     assert history["loss"] == plain[1]["loss"]
-    pairs = zip(model.get_weights(), plain[0].get_weights(), strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)
+    assert same(model.get_weights(), plain[0].get_weights())
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["1.weights.h5", "2.weights.h5", "log.csv"]
+    rows = (tmp_path / "log.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == ["epoch", "0", "1"]
+    assert seen == [0, 1]
 
 
 def test_a_callback_stops_a_run_which_ends_whole(tmp_path):
@@ -99,8 +118,7 @@ def test_a_callback_stops_a_run_which_ends_whole(tmp_path):
     assert history["step"] == [2]
     assert math.isfinite(history["dev_accuracy"][0])
     loaded = bb.BertForSequenceClassification.from_pretrained(tmp_path)
-    pairs = zip(model.get_weights(), loaded.get_weights(), strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)
+    assert same(model.get_weights(), loaded.get_weights())
     witness = Witness()
     assert run(witness, out=tmp_path)[1] == history  # it is finished
     assert not witness.calls
@@ -141,29 +159,6 @@ def test_epochs_are_counted_on_where_a_run_resumes(tmp_path):
     ]
 
 
-def test_callbacks_of_keras_do_their_work(tmp_path):
-    callbacks = [
-        keras.callbacks.EarlyStopping("dev_accuracy", mode="max", baseline=2.0),
-        keras.callbacks.ModelCheckpoint(
-            str(tmp_path / "{epoch}.weights.h5"), save_weights_only=True
-        ),
-        keras.callbacks.CSVLogger(str(tmp_path / "log.csv")),
-        keras.callbacks.TerminateOnNaN(),
-    ]
-    seen = []
-    callbacks.append(
-        keras.callbacks.LambdaCallback(
-            on_epoch_end=lambda e, logs: seen.append(e)
-        )
-    )
-    run(callbacks)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["1.weights.h5", "2.weights.h5", "log.csv"]
-    rows = (tmp_path / "log.csv").read_text().splitlines()
-    assert [row.split(",")[0] for row in rows] == ["epoch", "0", "1"]
-    assert seen == [0, 1]
-
-
 def test_a_run_that_stops_for_nan_is_no_finished_run(tmp_path):
     model = make("BertForSequenceClassification")
     before = model.get_weights()
@@ -178,8 +173,7 @@ def test_a_run_that_stops_for_nan_is_no_finished_run(tmp_path):
             options=QUIET,
             callbacks=keras.callbacks.TerminateOnNaN(),
         )
-    pairs = zip(model.get_weights(), before, strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)
+    assert same(model.get_weights(), before)
     assert not (tmp_path / "model.safetensors").exists()
 
 

@@ -15,22 +15,16 @@ from bertbook.batches.ragged import Rows
 from bertbook.devices.sharing import Share
 from bertbook.finetuning.finetune import (
     FinetuningOptions,
-    evaluate,
     finetune,
     take_labels,
     task_of,
 )
 from bertbook.runtime import keras
 from bertbook.tasks.base import Settings
-from bertbook.training import checkpoint
-from tests.finetuning.test_finetune import (
-    TASKS,
-    KilledError,
-    check_same_run,
-    run,
-)
+from tests.helpers.tasks import TASKS, learn
 from tests.helpers.toys import make
 
+pytestmark = pytest.mark.usefixtures("quick_runs")
 PACKED = {name: case for name, case in TASKS.items() if name != "a choice"}
 LIMIT = 24  # of the small models
 # Rows of one label, but for their segments.
@@ -50,7 +44,7 @@ def learner(name):
     return model, task
 
 
-def batch_of(name):
+def batch_of(name, rows):
     """Numbers of rows, and the length that they are padded to.
 
     A padded row of a question shares its probability with the padding, which a
@@ -58,18 +52,10 @@ def batch_of(name):
     """
     if name != "answers":
         return list(range(3, 14)), LIMIT
-    lengths = learner(name)[1].rows.lengths()
+    lengths = rows.lengths()
     shortest = lengths.min()
     assert 2 * shortest <= LIMIT  # two share a row
     return np.flatnonzero(lengths == shortest).tolist(), int(shortest)
-
-
-def updated(name, draw, plain):
-    """The loss of a batch, and the weights after one step on it."""
-    model, task = learner(name)
-    model.compile(keras.optimizers.SGD(0.1), task.loss(), **plain)
-    loss = model.train_on_batch(*draw(task.rows))
-    return float(np.ravel(loss)[0]), model.get_weights()
 
 
 @pytest.mark.parametrize(
@@ -84,23 +70,20 @@ def updated(name, draw, plain):
     ],
 )
 def test_a_packed_batch_gives_the_same_loss_and_update(name, weighted):
-    numbers, length = batch_of(name)
-
-    def weigh(rows):
-        if weighted:
-            rows.row_weights = np.linspace(0.5, 1.5, len(rows))
-        return rows
-
-    plain = {"jit_compile": False}
-    loss, weights = updated(
-        name,
-        lambda rows: weigh(rows).step(numbers, length, len(numbers)),
-        plain,
-    )
-    packed, others = updated(
-        name, lambda rows: packed_step(weigh(rows), numbers, LIMIT, 4), plain
-    )
-    before = learner(name)[0].get_weights()
+    model, task = learner(name)
+    numbers, length = batch_of(name, task.rows)
+    if weighted:
+        task.rows.row_weights = np.linspace(0.5, 1.5, len(task.rows))
+    model.compile(keras.optimizers.SGD(0.1), task.loss(), run_eagerly=True)
+    before, found = model.get_weights(), []
+    for batch in (
+        task.rows.step(numbers, length, len(numbers)),
+        packed_step(task.rows, numbers, LIMIT, 4),
+    ):
+        model.set_weights(before)
+        loss = float(np.ravel(model.train_on_batch(*batch))[0])
+        found.append((loss, model.get_weights()))
+    (loss, weights), (packed, others) = found
     assert packed == pytest.approx(loss, abs=1e-5)
     pairs = zip(before, weights, strict=True)
     moved = max(np.abs(a - b).max() for a, b in pairs)
@@ -171,44 +154,7 @@ def test_a_row_is_as_long_as_the_longest_text_needs(longest, limit, length):
     ],
 )
 def test_a_task_is_learned_in_packed_rows(name):
-    kind, options, data, metric = PACKED[name]
-    model, data = make(kind, **options), data()
-    history = finetune(
-        model,
-        data,
-        epochs=60,
-        learning_rate=1e-2,
-        batch_size=8,
-        options=FinetuningOptions(packed=True, verbose=False),
-    )
-    found = evaluate(model, data)
-    print(f"{name}: loss {history['loss'][-1]}, {found}")
-    assert history["loss"][-1] < 0.05 < 0.1 < history["loss"][0]
-    assert found[metric] > 0.99
-
-
-def test_a_packed_run_that_stopped_ends_as_one_that_did_not(
-    tmp_path, monkeypatch
-):
-    run(tmp_path / "whole", packed=True)
-    save = checkpoint.save_checkpoint
-
-    def save_and_stop(*arguments):
-        save(*arguments)
-        raise KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save_checkpoint", save_and_stop)
-        with pytest.raises(KilledError):
-            run(tmp_path / "stopped", packed=True)
-    run(tmp_path / "stopped", packed=True)
-    check_same_run(tmp_path / "stopped", tmp_path / "whole")
-
-
-def test_a_folder_of_a_padded_run_refuses_a_packed_one(tmp_path):
-    run(tmp_path)
-    with pytest.raises(ValueError, match="packed"):
-        run(tmp_path, packed=True)
+    learn(name, packed=True)
 
 
 def test_a_model_that_chooses_refuses_packed_rows():

@@ -12,8 +12,10 @@ from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import SEVERAL_LABELS
 from bertbook.tasks.text_tasks import Texts
 from bertbook.tasks.word_tasks import Questions, Tags
+from tests.helpers.runs import same
 from tests.helpers.toys import make, stand_in
 
+pytestmark = pytest.mark.usefixtures("quick_runs")
 QUIET = bb.FinetuningOptions(verbose=False)
 NAMES = ("x", "y", "z")
 
@@ -144,29 +146,29 @@ def run(data, **options):
     return model.get_weights(), history["loss"]
 
 
-def same(first, second):
-    pairs = zip(first[0], second[0], strict=True)
-    return first[1] == second[1] and all(np.array_equal(a, b) for a, b in pairs)
+def same_run(first, second):
+    """Compares weights and losses."""
+    return same(first[0], second[0]) and first[1] == second[1]
 
 
 @pytest.fixture(scope="module")
-def plain():
+def plain(quick_runs):
     return run(data_of())
 
 
 def test_equal_weights_change_no_bit_and_others_do(plain):
     data = data_of()
-    assert same(run(data | {"weight": [0.3] * 16}), plain)
+    assert same_run(run(data | {"weight": [0.3] * 16}), plain)
     weighed = run(data | {"weight": [5.0, 1.0] * 8})
-    assert not same(weighed, plain)
-    assert same(run(data, class_weight={"good": 5}), weighed)
+    assert not same_run(weighed, plain)
+    assert same_run(run(data, class_weight={"good": 5}), weighed)
 
 
 def test_a_run_with_rows_of_weight_0_is_one_without_them(plain):
     data = data_of()
     more = {name: column + column[:5] for name, column in data.items()}
     more["label"][-5:] = ["bad"] * 5
-    assert same(run(more | {"weight": [2] * 16 + [0] * 5}), plain)
+    assert same_run(run(more | {"weight": [2] * 16 + [0] * 5}), plain)
 
 
 def test_the_weights_are_a_part_of_the_record(tmp_path):

@@ -1,6 +1,9 @@
 """What the processes of `test_processes.py` run: a small model, one command.
 
 python together.py OUT pretrain|finetune STEPS [INDEX COUNT PORT]
+
+MODEL_PARALLEL holds numbers of devices; each gets a run, its number in place
+of {} in OUT.
 """
 
 import os
@@ -16,7 +19,7 @@ from bertbook.pretraining.examples import ExampleSettings
 WORDS = ["the", "a", "red", "old", "cat", "dog", "bird", "sees", "eats", "fish"]
 LENGTH = 24
 DEVICES = int(os.environ.get("JAX_NUM_CPU_DEVICES", 1))
-MODEL_PARALLEL = int(os.environ.get("MODEL_PARALLEL", 1))
+MODEL_PARALLEL = [int(n) for n in os.environ.get("MODEL_PARALLEL", "1").split()]
 PACKED = "PACKED" in os.environ
 
 
@@ -39,7 +42,7 @@ def config(tokenizer):
     )
 
 
-def run_pretraining(out, steps):
+def run_pretraining(out, steps, model_parallel):
     """Pre-trains a model of two layers; 18 rows do not split into four."""
     from bertbook.pretraining.pretrain import Reporting
 
@@ -51,7 +54,7 @@ def run_pretraining(out, steps):
         examples=ExampleSettings(max_length=LENGTH),
         held_out=0.2,
         data_parallel=DEVICES > 1,
-        model_parallel=MODEL_PARALLEL,
+        model_parallel=model_parallel,
         reporting=Reporting(
             log_steps=1,
             evaluation_steps=25,
@@ -61,13 +64,13 @@ def run_pretraining(out, steps):
     )
 
 
-def run_finetuning(out, steps):
+def run_finetuning(out, steps, model_parallel):
     """Teaches it whether a sentence names a cat; 7 rows a step."""
     if DEVICES > 1:
         from bertbook.devices.sharing import make_distribution
 
         bb.runtime.keras.distribution.set_distribution(
-            make_distribution(MODEL_PARALLEL)
+            make_distribution(model_parallel)
         )
     texts = sentences(7 * 10 + 20)
     labels = [int("cat" in text) for text in texts]
@@ -94,10 +97,10 @@ def run_finetuning(out, steps):
 def main(out, task, steps, index="0", count="1", port="0"):
     if int(count) > 1:
         bb.join_processes(f"127.0.0.1:{port}", int(count), int(index))
-    else:
-        bb.runtime.keras.utils.set_random_seed(0)
     run = {"pretrain": run_pretraining, "finetune": run_finetuning}[task]
-    run(Path(out), int(steps))
+    for model_parallel in MODEL_PARALLEL:
+        bb.runtime.keras.utils.set_random_seed(0)
+        run(Path(str(out).format(model_parallel)), int(steps), model_parallel)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import itertools
 import json
 import lzma
 import os
@@ -22,7 +21,6 @@ from bertbook.locations import shelf
 from bertbook.pretraining import corpus
 from bertbook.pretraining.corpus import (
     RECORD,
-    Shard,
     prepare,
     read_documents,
     read_shard,
@@ -358,15 +356,6 @@ def test_held_out_documents_are_no_training_ones(tmp_path):
     assert abs(sum(counts) / (5 * 940) - 0.1) < 4 * (0.09 / 4_700) ** 0.5
 
 
-def test_held_out_documents_of_the_shelf_are_new(tmp_path):
-    made = shelf_corpus(tmp_path, held_out=0.3)
-    parts = [read_all(made, part) for part in ("train", "held_out")]
-    train, held_out = ({str(document) for document in part} for part in parts)
-    assert not train & held_out
-    assert len(train) + len(held_out) == 44
-    assert 4 <= len(held_out) <= 24
-
-
 @pytest.mark.parametrize("count", range(1, 7))
 def test_no_part_holds_a_single_document(count, tmp_path):
     """Of one held-out document no pair can be made: it gets another."""
@@ -665,14 +654,6 @@ def test_a_folder_that_holds_another_corpus_is_refused(case, tmp_path):
     prepare(**usual)
 
 
-def test_a_text_file_that_has_grown_is_refused(tmp_path):
-    path = write(tmp_path / "a.txt", TEXT)
-    prepare([path], mini(), tmp_path / "out")
-    write(path, TEXT + " More.")
-    with pytest.raises(ValueError, match="another `files`"):
-        prepare([path], mini(), tmp_path / "out")
-
-
 def test_a_damaged_record_is_named(tmp_path):
     for content in ("{", "[]"):
         (tmp_path / RECORD).write_text(content)
@@ -699,15 +680,6 @@ def test_a_damaged_shard_is_named(tmp_path):
 def test_an_unknown_part_of_a_corpus_is_refused(tmp_path):
     with pytest.raises(KeyError, match="dev"):
         shelf_corpus(tmp_path).shards("dev")
-
-
-def test_shards_count_their_documents():
-    shard = Shard(np.arange(7), np.array([0, 2, 3, 7]), np.array([0, 1, 3]))
-    assert len(shard) == 2
-    assert as_lists(shard) == [[[0, 1]], [[2], [3, 4, 5, 6]]]
-    assert list(itertools.chain(*itertools.chain(*as_lists(shard)))) == [
-        *range(7)
-    ]
 
 
 # Content, and what fills the memory.
@@ -792,7 +764,7 @@ def test_a_file_that_is_no_corpus_is_named_with_its_line(
 def test_a_packed_file_without_line_ends_fills_no_memory(tmp_path):
     path = tmp_path / "bomb.txt.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
-        for _ in range(40):
+        for _ in range(20):  # 320 MB, more than is left
             file.write(b"a" * 2**24)
     code = (
         "import resource, sys\n"

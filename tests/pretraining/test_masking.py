@@ -334,28 +334,6 @@ def test_the_budget_is_kept_and_nearly_used(many):
     assert used.sum() >= least * budgets.sum()
 
 
-def test_random_pieces_are_of_the_vocabulary_not_of_the_text():
-    rows = np.full((701, S), ODD.index("b"))
-    rows[:, 0] = PIECES.cls
-    masked, _, (b, s) = kept(Masking(mask_share=0, random_share=1), rows)
-    times = np.bincount(masked["input_ids"][b, s], minlength=len(ODD))
-    mean = len(b) / len(PIECES.ordinary)
-    ordinary = times[PIECES.ordinary]
-    assert (np.abs(ordinary - mean) < 5 * mean**0.5).all()
-    assert times.sum() == ordinary.sum()
-
-
-def test_every_place_is_as_likely():
-    rows = np.tile(draw_rows(lengths=(37,)), (9_001, 1))
-    chosen = np.zeros(rows.shape, bool)
-    chosen[kept(Masking(), rows)[2]] = True
-    candidates = ~PIECES.special[rows[0]]
-    share = 6 / candidates.sum()  # round(37 * 0.15)
-    error = (share * (1 - share) / len(rows)) ** 0.5
-    assert (np.abs(chosen.mean(axis=0)[candidates] - share) < 4.5 * error).all()
-    assert not chosen[:, ~candidates].any()
-
-
 @pytest.mark.parametrize("unit", ["word", "span"])
 def test_a_chosen_word_is_chosen_whole(unit):
     rows = draw_rows(3, [S] * 501)
@@ -367,33 +345,6 @@ def test_a_chosen_word_is_chosen_whole(unit):
     assert inside.sum() > 5_000  # half of the pieces go on with a word
     np.testing.assert_array_equal(chosen[:, 1:][inside], chosen[:, :-1][inside])
     assert 0.1 < chosen.mean() <= 6 / S
-
-
-def test_spans_are_as_long_as_asked_for():
-    rows = np.full((101, 997), ODD.index("a"))
-    rows[:, ::3] = ODD.index("##b")  # words of one and of two pieces
-    rows[:, 0] = PIECES.cls
-    for words in (1.0, 3.8, 7.0):
-        masking = Masking(unit="span", words_a_span=words)
-        starts = draw_unit_starts(
-            rows, PIECES, masking, np.random.default_rng(0)
-        )
-        all_words = (~PIECES.continues[rows])[:, 2:].sum()
-        assert abs(all_words / starts[:, 2:].sum() / words - 1) < 0.03
-        assert not (starts & PIECES.continues[rows]).any()
-
-
-def test_the_spans_that_are_hidden_are_long():
-    """More tokens in a row are hidden than by single words."""
-    rows = draw_rows(4, [S] * 501)
-    runs = {}
-    for unit in UNITS:
-        chosen = np.zeros(rows.shape, bool)
-        chosen[kept(Masking(unit=unit), rows)[2]] = True
-        begins = chosen[:, 1:] & ~chosen[:, :-1]
-        runs[unit] = chosen.sum() / begins.sum()
-    print({unit: round(float(run), 2) for unit, run in runs.items()})
-    assert runs["token"] < 1.3 < 1.6 < runs["word"] < runs["span"] - 0.5
 
 
 @pytest.mark.parametrize(
@@ -423,16 +374,6 @@ def test_one_seed_gives_one_result():
     for name, array in first.items():
         np.testing.assert_array_equal(array, again[name])
     assert (first["masked_lm_positions"] != other["masked_lm_positions"]).any()
-
-
-def test_a_rate_of_one_hides_every_ordinary_token():
-    rows = draw_rows()
-    masked, used, _ = kept(
-        Masking(rate=1.0, mask_share=1, random_share=0), rows
-    )
-    ordinary = ~PIECES.special[rows]
-    np.testing.assert_array_equal(used.sum(axis=1), ordinary.sum(axis=1))
-    assert (masked["input_ids"][ordinary] == PIECES.mask).all()
 
 
 def test_the_pieces_of_the_shipped_vocabulary():

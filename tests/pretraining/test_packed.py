@@ -62,7 +62,7 @@ def model():
     return made
 
 
-def test_packed_rows_have_the_losses_of_single_rows(both, plain_graphs):
+def test_packed_rows_have_the_losses_of_single_rows(both, graphs):
     made = model()
     single, packed = (
         made.evaluate(

@@ -1,6 +1,5 @@
 """Streams: the same examples with any number of workers, from any place."""
 
-import hashlib
 import itertools
 import multiprocessing
 import os
@@ -22,9 +21,7 @@ from bertbook.pretraining.stream import BEGINNING, ExampleStream, Position
 from bertbook.text.tokenizer import Tokenizer
 from tests.helpers.corpora import (
     ODD,
-    mini_pieces,
     odd_pieces,
-    real_corpus,
     shelf_corpus,
 )
 
@@ -289,45 +286,6 @@ def test_held_out_rows_are_no_training_rows(small):
     assert not set(rows_of(train)) & set(rows_of(held_out))
 
 
-def test_two_workers_give_the_shelf_as_none_do(shelf):
-    settings = ExampleSettings(max_length=64)
-    streams_ = [
-        ExampleStream(shelf, mini_pieces(), settings, workers=workers)
-        for workers in (0, 2)
-    ]
-    here, there = (take(stream.batches(32), 60) for stream in streams_)
-    assert here[-1][1].epoch == 1
-    assert_same_batches(here, there)
-
-
-def digest(stream, batch_size, count):
-    """A hash of batches and positions, and how many rows there were."""
-    total, rows = hashlib.sha256(), 0
-    batches = stream.batches(batch_size)
-    for batch, position in itertools.islice(batches, count):
-        rows += len(batch["input_ids"])
-        total.update(repr(position).encode())
-        for name, array in batch.items():
-            total.update(name.encode() + array.tobytes())
-    batches.close()
-    return total.hexdigest(), rows
-
-
-@pytest.mark.slow
-def test_workers_change_nothing_on_real_text(shared_data, tmp_path_factory):
-    folder = tmp_path_factory.getbasetemp() / "real"
-    made = real_corpus(folder, shared_data)
-    hashes = []
-    for workers in (0, 1, 2):
-        stream = ExampleStream(
-            made, mini_pieces(), ExampleSettings(), workers=workers
-        )
-        found, rows = digest(stream, 1_000, 101)
-        assert rows == 101_000
-        hashes.append(found)
-    assert len(set(hashes)) == 1
-
-
 # Error.
 
 
@@ -420,7 +378,7 @@ from bertbook.pretraining.masking import Pieces
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.stream import ExampleStream
 from bertbook.files import read_json
-from tests.pretraining.test_stream import mini_pieces
+from tests.helpers.corpora import mini_pieces
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

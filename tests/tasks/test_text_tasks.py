@@ -209,6 +209,8 @@ FULL = {"text": TEXTS, "label": [0, 1, 1, 0, 1]}
         ({"text": [], "label": []}, ValueError, "1 at least.*'text': 0"),
         ([("a", 1)], ValueError, "`data` must be a dict of columns.*: list"),
         ({"text": "abc"}, ValueError, "`text` must be a list .*: str"),
+        ({"text": {"a"}}, ValueError, "`text` must be a list with an entry"),
+        ({"text": {"a": 1}}, ValueError, "`text` must be a list with an entr"),
         (FULL | {"label": 1}, ValueError, "`label` must be a list .*: int"),
         (FULL | {"text_pair": None}, ValueError, "`text_pair` must be a list"),
         (
@@ -227,12 +229,6 @@ FULL = {"text": TEXTS, "label": [0, 1, 1, 0, 1]}
 def test_columns_that_do_not_fit_are_refused(data, error, message):
     with pytest.raises(error, match=message):
         task_of(data)
-
-
-@pytest.mark.parametrize("text", [{"a"}, {"a": 1}])
-def test_a_column_without_an_order_is_refused(text):
-    with pytest.raises(ValueError, match="`text` must be a list with an entry"):
-        Texts(stand_in(), {"text": text}, Settings())
 
 
 def test_logits_that_are_no_numbers_have_no_label():

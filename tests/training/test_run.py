@@ -163,8 +163,11 @@ def test_a_log_is_drawn_at_the_end_and_once_a_minute(tmp_path, monkeypatch):
     assert picture.is_file()
 
 
-def test_columns_have_a_hash_of_what_they_hold():
-    data = {"text": ["a", "b"], "label": np.array([0, 1])}
-    assert hash_columns(data) == hash_columns(data | {"label": [0, 1]})
-    assert hash_columns(data) != hash_columns(data | {"label": [1, 0]})
+def test_the_data_are_hashed_alike_whatever_holds_them():
+    rows = {"text": ["a", "b"], "label": [[1], {"x", "y", "z"}]}
+    same_rows = {"label": [[1], {"z", "y", "x"}], "text": np.array(["a", "b"])}
+    assert hash_columns(rows) == hash_columns(same_rows)
+    assert hash_columns(rows) != hash_columns(rows | {"text": "ba"})
+    numbers = {"label": np.array([1, 2])}
+    assert hash_columns(numbers) == hash_columns({"label": [1, 2]})
     assert hash_columns(None) is None

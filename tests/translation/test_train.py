@@ -1,6 +1,5 @@
 """Runs of training: they learn, resume exactly, end in time, and are kept."""
 
-import csv
 import itertools
 import json
 import shutil
@@ -16,6 +15,15 @@ from bertbook.translation import train
 from bertbook.translation.train import Recipe, Reporting, train_translation
 from bertbook.translation.translate import translate
 from tests.helpers.decoders import seq2seq_config
+from tests.helpers.runs import (
+    KilledError,
+    checkpoints_of,
+    killed_at_save,
+    losses,
+    modified,
+    read_log,
+    weights,
+)
 
 WORDS = {"one": "uno", "two": "dos", "six": "seis", "ten": "diez"}
 QUIET = Reporting(log_steps=2, evaluation_steps=4, verbose=False)
@@ -40,7 +48,7 @@ def toy_language():
     }
 
 
-pytestmark = pytest.mark.usefixtures("plain_graphs")
+pytestmark = pytest.mark.usefixtures("quick_runs")
 DATA = toy_language()
 HELD_OUT = {name: rows[7::9] for name, rows in DATA.items()}
 TRAIN = {
@@ -70,24 +78,8 @@ def run(out, steps=5, config=None, dev=HELD_OUT, reporting=QUIET, **recipe):
     )
 
 
-def weights(folder):
-    return (folder / "model.safetensors").read_bytes()
-
-
-def log(folder):
-    with open(folder / "log.csv", newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def losses(folder):
-    return [
-        {name: v for name, v in row.items() if "second" not in name}
-        for row in log(folder)
-    ]
-
-
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(tmp_path_factory, quick_runs):
     """A run of five steps, from beginning to end."""
     folder = tmp_path_factory.mktemp("whole")
     run(folder)
@@ -113,6 +105,7 @@ def test_the_recipe_reaches_the_optimizer():
     assert optimizer.weight_decay == 0.0
     assert optimizer.global_clipnorm == 0.7
     assert (model.loss.smoothing, model.loss.reduction) == (0.2, "sum")
+    assert not train.COMPILE  # XLA would compile every length
 
 
 # What a run leaves.
@@ -129,7 +122,7 @@ def test_a_finished_folder_is_a_translator(whole):
     assert len(model.tokenizer) == 28
     assert len(model.target_tokenizer) == 31
     assert "¡" in model.target_tokenizer.vocabulary
-    rows = log(whole)
+    rows = read_log(whole)
     assert [int(row["step"]) for row in rows] == [2, 4, 5]
     assert [bool(row["dev_loss"]) for row in rows] == [False, True, True]
     seconds = [float(row["seconds"]) for row in rows]
@@ -153,46 +146,28 @@ def test_the_weights_are_the_mean_of_the_last_checkpoints(whole):
 
 
 def test_the_same_call_again_changes_nothing(whole, capsys):
-    before = {p: p.stat().st_mtime_ns for p in whole.rglob("*.*")}
+    before = modified(whole)
     run(whole, reporting=Reporting())
     assert "nothing is changed" in capsys.readouterr().out
-    assert {p: p.stat().st_mtime_ns for p in whole.rglob("*.*")} == before
+    assert modified(whole) == before
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_a_folder_refuses_other_settings(whole):
+    for change, message in (
         ({"steps": 8}, "`recipe.steps` was 5, now 8"),
         ({"seed": 3}, "`recipe.seed` was 0, now 3"),
         ({"config": small_config(hidden_size=18)}, "`config.hidden_size` was"),
         ({"dev": None}, "`dev` was '.*', now None"),
-    ],
-)
-def test_a_folder_refuses_other_settings(whole, change, message):
-    with pytest.raises(ValueError, match=message):
-        run(whole, **change)
+    ):
+        with pytest.raises(ValueError, match=message):
+            run(whole, **change)
 
 
 # Resumption, and time.
 
 
-class KilledError(Exception):
-    """Stands for a kill."""
-
-
-def test_a_run_that_stopped_ends_as_one_that_did_not(
-    whole, tmp_path, monkeypatch
-):
-    save, count = checkpoint.save_checkpoint, itertools.count(1)
-
-    def save_and_stop(*arguments):
-        number = next(count)
-        if number == 2:  # the weights are written, the checkpoint is not
-            raise KilledError
-        save(*arguments)
-
-    monkeypatch.setattr(checkpoint, "save_checkpoint", save_and_stop)
-    with pytest.raises(KilledError):
+def test_a_run_that_stopped_ends_as_one_that_did_not(whole, tmp_path):
+    with killed_at_save(2, is_written=False):  # the weights are
         run(tmp_path)
     assert not (tmp_path / "model.safetensors").exists()
     run(tmp_path)
@@ -209,17 +184,17 @@ def test_a_run_ends_in_time_and_stays_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(bb.Seq2SeqTransformer, "save_pretrained", save_and_stop)
     with pytest.raises(KilledError):
         run(tmp_path, 1_000, dev=None, minutes=1e-9)
-    assert [row["step"] for row in log(tmp_path)] == ["1"]
+    assert [row["step"] for row in read_log(tmp_path)] == ["1"]
     monkeypatch.setattr(bb.Seq2SeqTransformer, "save_pretrained", saved)
     run(tmp_path, 1_000, dev=None, minutes=1e-9)  # no further step
-    assert [row["step"] for row in log(tmp_path)] == ["1"]
+    assert [row["step"] for row in read_log(tmp_path)] == ["1"]
     assert (tmp_path / "model.safetensors").is_file()
 
 
 # Learning.
 
 
-def test_a_toy_language_is_learned(tmp_path):
+def test_a_toy_language_is_learned(tmp_path, graphs):
     pytest.importorskip("sacrebleu", reason="needs sacrebleu")
     model = train_translation(
         TRAIN,
@@ -247,7 +222,7 @@ def test_a_toy_language_is_learned(tmp_path):
         ),
     )
     assert model.target_tokenizer is model.tokenizer
-    rows = log(tmp_path)
+    rows = read_log(tmp_path)
     found = translate(model, HELD_OUT["source"], search="greedy")
     right = sum(map(str.__eq__, found, HELD_OUT["target"]))
     print(f"{right} of {len(found)}, BLEU {rows[-1]['dev_bleu']}")
@@ -260,24 +235,13 @@ def test_a_toy_language_is_learned(tmp_path):
     assert state["config"]["target_vocab_size"] is None
 
 
-def test_a_blank_text_and_missing_columns_are_refused(tmp_path):
-    data = {"source": ["one", " "], "target": ["uno", "dos"]}
-    config = small_config(vocab_size=12, target_vocab_size=17)
-    with pytest.raises(ValueError, match="Received: ' ' in row 1"):
-        train_translation(data, tmp_path, config=config)
-    with pytest.raises(KeyError, match="columns `source` and `target`"):
-        train_translation({"text": ["a"]}, tmp_path / "b")
-    assert not train.COMPILE
-
-
 def longer(**texts):
     """Returns the pairs with a text more in some of the columns."""
     return {name: rows + texts.get(name, []) for name, rows in TRAIN.items()}
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
+def test_a_call_that_fails_leaves_nothing(tmp_path):
+    for options, error, message in (
         ({"train": None}, ValueError, "dict of columns. Received: NoneType"),
         ({"train": [1]}, ValueError, "dict of columns. Received: list"),
         ({"train": {"source": ["a"]}}, KeyError, "columns `source` and"),
@@ -306,13 +270,11 @@ def longer(**texts):
             ValueError,
             "`vocab_size` must hold",
         ),
-    ],
-)
-def test_a_call_that_fails_leaves_nothing(options, error, message, tmp_path):
-    arguments = {"train": TRAIN, "config": small_config()} | options
-    with pytest.raises(error, match=message):
-        train_translation(out=tmp_path / "run", **arguments)
-    assert not (tmp_path / "run").exists()
+    ):
+        arguments = {"train": TRAIN, "config": small_config()} | options
+        with pytest.raises(error, match=message):
+            train_translation(out=tmp_path / "run", **arguments)
+        assert not (tmp_path / "run").exists()
 
 
 def test_a_missing_score_is_told_before_the_run(tmp_path, monkeypatch):
@@ -328,6 +290,8 @@ def test_the_first_pairs_that_are_short_enough_are_translated(
     translated = []
 
     def score(model, data, search):
+        with pytest.raises(ValueError, match="another call in this process"):
+            run(tmp_path)
         translated.append(data)
         return {"bleu": 1.0, "chrf": 2.0}
 
@@ -339,30 +303,32 @@ def test_the_first_pairs_that_are_short_enough_are_translated(
     run(tmp_path, steps=1, dev=dev, reporting=reporting)
     first = {name: rows[:2] for name, rows in HELD_OUT.items()}
     assert translated[-1] == first
+    assert not (tmp_path / "run.lock").exists()
 
 
 # What is of no use is not kept.
 
 
-@pytest.mark.parametrize("number", [np.nan, 1e30])
 def test_a_last_update_that_diverges_leaves_the_checkpoint_before(
-    number, whole, tmp_path, monkeypatch
+    whole, tmp_path, monkeypatch
 ):
     real = train._Run._note
+    for number in (np.nan, 1e30):  # the second call goes on after step 4
 
-    def spoil(self, row):
-        real(self, row)
-        if row["step"] == 5:
-            for weight in self.model.trainable_variables:
-                weight.assign(np.full(weight.shape, number, "float32"))
+        def spoil(self, row, number=number):
+            real(self, row)
+            if row["step"] == 5:
+                for weight in self.model.trainable_variables:
+                    weight.assign(np.full(weight.shape, number, "float32"))
 
-    with monkeypatch.context() as patch:
-        patch.setattr(train._Run, "_note", spoil)
-        with pytest.raises(ValueError, match="are not finite after step 5"):
-            run(tmp_path)
-    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
-    assert [name[-13:-12] for name in names] == ["2", "4", "2", "4"]
-    assert not (tmp_path / "model.safetensors").exists()
+        with monkeypatch.context() as patch:
+            patch.setattr(train._Run, "_note", spoil)
+            with pytest.raises(ValueError, match="are not finite after step 5"):
+                run(tmp_path)
+        kept = sorted((tmp_path / "checkpoints").glob("weights-*"))
+        assert [path.stem[-1] for path in kept] == ["2", "4"]
+        assert checkpoints_of(tmp_path) == [2, 4]
+        assert not (tmp_path / "model.safetensors").exists()
     run(tmp_path)
     assert weights(tmp_path) == weights(whole)
 
@@ -394,28 +360,6 @@ def test_missing_weights_are_told_at_once(whole, tmp_path):
     stopped(whole, tmp_path).unlink()
     with pytest.raises(FileNotFoundError, match="lacks weights.*00000004"):
         run(tmp_path)
-
-
-def test_checkpoints_without_their_record_are_refused(whole, tmp_path):
-    stopped(whole, tmp_path)
-    (tmp_path / "run.json").unlink()
-    with pytest.raises(ValueError, match="holds checkpoints, but no run.json"):
-        run(tmp_path)
-
-
-def test_a_second_run_into_a_folder_is_refused(tmp_path, monkeypatch):
-    real, found = train._Run._measure, []
-
-    def call_again(self, beams=False):
-        with pytest.raises(ValueError, match="another call in this process"):
-            run(tmp_path)
-        found.append(beams)
-        return real(self, beams)
-
-    monkeypatch.setattr(train._Run, "_measure", call_again)
-    run(tmp_path)
-    assert found
-    assert not (tmp_path / "run.lock").exists()
 
 
 def test_a_run_draws_its_log(whole):

@@ -114,7 +114,7 @@ def test_what_cannot_be_scored_is_not_translated(model, monkeypatch):
         score(model, DATA)
 
 
-def test_texts_that_are_no_lists_of_strings_are_refused(model):
+def test_texts_that_are_no_lists_of_strings_are_refused(model, tmp_path):
     with pytest.raises(ValueError, match="one piece. Received: '' in row 1"):
         bb.translate(model, ["a", ""])
     with pytest.raises(ValueError, match="at most 29 .* 30 in row 0"):
@@ -122,7 +122,7 @@ def test_texts_that_are_no_lists_of_strings_are_refused(model):
     with pytest.raises(ValueError, match="list of strings. Received: str"):
         bb.translate(model, "a")
     with pytest.raises(FileNotFoundError, match="hf://org/name"):
-        bb.translate("nowhere", ["a"])
+        bb.translate(str(tmp_path / "missing"), ["a"])
 
 
 def test_a_text_of_which_the_vocabulary_has_nothing_is_refused(model):
