@@ -115,10 +115,10 @@ def test_place_needs_a_title():
 def test_the_first_output_says_nothing_of_the_processor():
     new = book.nbformat.v4
     cell = new.new_code_cell("bb.setup()")
-    text = "device: CPU\ndtype auto: mixed_bfloat16, this processor\n"
+    text = "bertbook 1.0, Keras 3.15.1\nDevice: CPU, 2 cores\n"
     cell.outputs = [new.new_output("stream", text=text)]
     first_cell.forget_processor(new.new_notebook(cells=[cell]))
-    assert cell.outputs[0].text == "device: CPU\n"
+    assert cell.outputs[0].text == "bertbook 1.0, Keras 3.15.1\nDevice: CPU\n"
 
 
 def test_an_output_of_a_missing_instruction_set_is_dropped():

@@ -98,6 +98,10 @@ def test_notebook_was_run_and_is_clean(notebook):
     assert faults(notebook) == []
 
 
+def test_the_first_output_names_this_version(notebook):
+    assert first_cell.outdated(notebook) is None, "run `make badges`"
+
+
 def test_notebook_is_valid_and_small(chapter, notebook):
     nbformat.validate(notebook)
     assert chapter.path.stat().st_size < LARGEST_FILE
