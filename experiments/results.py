@@ -615,7 +615,9 @@ def write_larger():
     They come from `experiments/larger_model.py`, with one seed each.
     """
     facts = json.loads(LARGER.read_text(encoding="utf-8"))
-    lessons = [part["lesson"] for name, part in facts.items() if name != "model"]
+    lessons = [
+        part["lesson"] for name, part in facts.items() if name != "model"
+    ]
     lines = []
     for lesson in sorted(lessons, key=lambda lesson: lesson["dataset"]):
         rows = DERIVED.get(lesson["dataset"], f"{lesson['rows']:,}")
