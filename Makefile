@@ -198,8 +198,9 @@ links: $(DEV_STAMP) ## rewrite links, captions and terms; list dead links
 quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
 	$(BOOK_ENV)/bin/python tools/book/quotes.py
 
-badges: $(DEV_STAMP) ## rewrite badges, first cells and addresses
+badges: $(DEV_STAMP) ## rewrite badges, addresses, and first cells with output
 	$(BOOK_ENV)/bin/python tools/book/badges.py
+	$(BOOK_ENV)/bin/python tools/book/build_notebooks.py --first-cell
 
 address: $(DEV_STAMP) ## set the repository's address everywhere: URL=...
 	$(BOOK_ENV)/bin/python tools/book/address.py '$(URL)'

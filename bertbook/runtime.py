@@ -16,7 +16,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
-BACKENDS = ("tensorflow", "jax")
+TITLES = {"tensorflow": "TensorFlow", "jax": "JAX"}
+BACKENDS = tuple(TITLES)
 COMPILE = True  # with XLA; JAX always does
 COMPILATIONS = ("xla", "islands")
 # Instructions that multiply bfloat16 faster than float32: their name, Linux's
@@ -56,11 +57,12 @@ def __getattr__(name):
 
 
 def setup(seed: int = 0) -> None:
-    """Picks the backend, hushes its logs, sets the seed and prints the facts.
+    """Picks the backend, hushes its logs, sets the seed and says what runs.
 
     Call it in the first cell, before anything imports Keras. The environment
     variable KERAS_BACKEND wins. Without it JAX is taken where a TPU runtime is
-    installed, then TensorFlow, then JAX.
+    installed, then TensorFlow, then JAX. It prints two lines; `bertbook info`
+    and `describe` have the rest.
 
     Args:
         seed: Seed of Python, NumPy and the backend.
@@ -72,18 +74,18 @@ def setup(seed: int = 0) -> None:
 
     >>> import bertbook as bb
     >>> bb.setup(seed=7)
-    bertbook ... with Keras ...
-    backend: ...
-    device: ...
-    dtype auto: ...
+    bertbook ..., Keras ... on ...
+    Device: ...
     """
     keras = load_keras()
     keras.utils.set_random_seed(seed)
     facts = describe()
-    print(f"bertbook {facts['bertbook']} with Keras {facts['keras']}")
-    print(f"backend: {facts['backend']} {facts['backend_version']}")
-    print(f"device: {facts['device']}")
-    print(f"dtype auto: {facts['dtype_auto']}")
+    backend = f"{TITLES[facts['backend']]} {facts['backend_version']}"
+    print(f"bertbook {facts['bertbook']}, Keras {facts['keras']} on {backend}")
+    device = facts["device"]
+    if device == "CPU":
+        device += f", {core_count()} core{'s' * (core_count() > 1)}"
+    print(f"Device: {device}")
 
 
 def choose_backend() -> str:
@@ -265,16 +267,25 @@ def _held_back(saved: int) -> Iterator[None]:
 
 
 def describe() -> dict[str, str]:
-    """Returns what runs here: versions, backend and device, as strings."""
+    """Returns what runs here, as strings.
+
+    Returns:
+        The versions, the backend and the device; `dtype_auto`, the type of
+        numbers that `dtype="auto"` stands for, and why; `compilation`, what
+        compiles a model of that type, and why.
+    """
     keras = load_keras()
     backend = keras.backend.backend()
+    dtype = choose_dtype()
+    computed = keras.DTypePolicy(dtype.path).compute_dtype
     return {
         "bertbook": version(),
         "keras": keras.__version__,
         "backend": backend,
         "backend_version": metadata.version(backend),
         "device": device_name(),
-        "dtype_auto": "{}, {}".format(*choose_dtype()),
+        "dtype_auto": "{}, {}".format(*dtype),
+        "compilation": "{}, {}".format(*choose_compilation(computed)),
     }
 
 
@@ -284,6 +295,13 @@ def version() -> str:
         return metadata.version("bertbook")
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def core_count() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def device_name() -> str:

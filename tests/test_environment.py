@@ -1,6 +1,8 @@
 """The lists of packages agree, and the commands are there."""
 
+import importlib.util
 import re
+from importlib import metadata
 
 import pytest
 import yaml
@@ -138,6 +140,31 @@ def test_book_holds_what_the_smaller_extras_ask_for():
     for extra in ("tensorflow", "hub", "metrics"):
         for name, requirement in requirements(extra).items():
             assert requirements("book")[name].specifier == requirement.specifier
+
+
+@pytest.mark.parametrize(
+    ("backend", "addition"), [("tensorflow", "and-cuda"), ("jax", "cuda13")]
+)
+def test_gpu_extras_are_a_backend_with_cuda(backend, addition):
+    assert list(requirements(f"gpu-{backend}")) == [backend]
+    with_cuda = requirements(f"gpu-{backend}")[backend]
+    assert with_cuda.extras == {addition}
+    plain = requirements(backend)[backend].specifier
+    allowed = {str(clause) for clause in with_cuda.specifier}
+    # cuda13 is an extra of JAX since 0.7.2.
+    assert allowed == {str(clause) for clause in plain} or (
+        allowed == {">=0.7.2"} and plain.contains("0.7.2")
+    )
+    if importlib.util.find_spec(backend):
+        offered = metadata.metadata(backend).get_all("Provides-Extra")
+        assert addition in offered
+
+
+def test_the_lines_for_a_gpu_are_the_same_everywhere():
+    for backend in ("tensorflow", "jax"):
+        line = f"pip install -c constraints.txt -e '.[gpu-{backend}]'"
+        for page in ("README.md", "environment.yml"):
+            assert line in read(page)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -94,7 +94,6 @@ def machine_facts() -> dict[str, str]:
     computed = facts["dtype_auto"].partition(",")[0]
     dtype = keras.DTypePolicy(computed).compute_dtype
     path, path_reason = choose_path("auto", 0.1, dtype)
-    compilation = runtime.choose_compilation(dtype)
     return {
         "bertbook": facts["bertbook"],
         "python": platform.python_version(),
@@ -105,10 +104,10 @@ def machine_facts() -> dict[str, str]:
         "device": f"{facts['device']}, {device_count()} of them",
         "memory of the device": device_memory(),
         "memory of the machine": machine_memory(),
-        "cores": core_count(),
+        "cores": f"{runtime.core_count()} of {os.cpu_count() or 1}",
         "dtype auto": facts["dtype_auto"],
         "attention": f"{path}, {path_reason}",
-        "compilation": f"{compilation.path}, {compilation.why}",
+        "compilation": facts["compilation"],
     }
 
 
@@ -153,14 +152,6 @@ def machine_memory() -> str:
     except (AttributeError, OSError, ValueError):  # on Windows
         return "unknown"
     return f"{size / 1e9:.1f} GB"
-
-
-def core_count() -> str:
-    """Returns how many cores this process may use, and how many there are."""
-    every = os.cpu_count() or 1
-    if not hasattr(os, "sched_getaffinity"):
-        return str(every)
-    return f"{len(os.sched_getaffinity(0))} of {every}"
 
 
 # What it computes.

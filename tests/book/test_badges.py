@@ -115,10 +115,22 @@ def test_place_needs_a_title():
 def test_the_first_output_says_nothing_of_the_processor():
     new = book.nbformat.v4
     cell = new.new_code_cell("bb.setup()")
-    text = "device: CPU\ndtype auto: mixed_bfloat16, this processor\n"
+    text = "bertbook 1.0, Keras 3.15.1\nDevice: CPU, 2 cores\n"
     cell.outputs = [new.new_output("stream", text=text)]
     first_cell.forget_processor(new.new_notebook(cells=[cell]))
-    assert cell.outputs[0].text == "device: CPU\n"
+    assert cell.outputs[0].text == "bertbook 1.0, Keras 3.15.1\nDevice: CPU\n"
+
+
+def test_a_first_output_of_another_version_is_seen():
+    new = book.nbformat.v4
+    cell = new.new_code_cell("bb.setup()")
+    notebook = new.new_notebook(cells=[cell])
+    assert first_cell.outdated(notebook) == ""
+    for version, seen in ((book.version(), False), ("0.0.1", True)):
+        text = f"bertbook {version}, Keras 3.15.1\nDevice: CPU\n"
+        cell.outputs = [new.new_output("stream", text=text)]
+        line = text.split("\n")[0]
+        assert first_cell.outdated(notebook) == (line if seen else None)
 
 
 def test_an_output_of_a_missing_instruction_set_is_dropped():

@@ -135,6 +135,19 @@ def test_the_page_of_results_is_what_the_runs_give():
     assert results.write_page() == results.PAGE.read_text("utf-8")
 
 
+def test_the_page_of_devices_counts_the_runs_on_a_gpu():
+    results = importlib.import_module("experiments.results")
+    machines = [
+        json.loads(path.read_text("utf-8"))["machine"]
+        for path in results.KEPT.glob("*.json")
+    ]
+    page = (book.ROOT / "docs" / "devices.md").read_text("utf-8")
+    count = sum("GPU (NVIDIA H200)" in machine for machine in machines)
+    assert f"| {count} runs of fine-tuning," in page
+    assert not any("GPU" in m and "tensorflow" in m for m in machines)
+    assert not any("TPU" in machine for machine in machines)
+
+
 def test_what_chapters_read_is_what_the_runs_give():
     for module, runs, page in (
         ("results", "list_for_chapters", "FOR_CHAPTERS"),

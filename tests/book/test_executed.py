@@ -1,5 +1,6 @@
 """A notebook was run from top to bottom and holds nothing of its machine."""
 
+import ast
 import re
 
 import nbformat
@@ -95,6 +96,28 @@ def faults_of_tags(cell):
 
 def test_notebook_was_run_and_is_clean(notebook):
     assert faults(notebook) == []
+
+
+def test_the_first_output_names_this_version(notebook):
+    assert first_cell.outdated(notebook) is None, "run `make badges`"
+
+
+def alt_texts(source):
+    """Returns the alt texts that a cell gives as plain strings."""
+    tree = ast.parse(book.without_magics(source))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.keyword)]
+    values = [call.value for call in calls if call.arg == "alt"]
+    return [v.value for v in values if isinstance(v, ast.Constant) and v.value]
+
+
+def test_stored_alt_texts_are_those_of_the_source(notebook):
+    for cell in book.code_cells(notebook):
+        stored = "".join(
+            output.get("data", {}).get("text/plain", "")
+            for output in cell.outputs
+        )
+        for text in alt_texts(cell.source):
+            assert text in stored, "build the chapter again"
 
 
 def test_notebook_is_valid_and_small(chapter, notebook):

@@ -83,8 +83,8 @@ def untested():
 def test_a_tpu_is_described(tpu, capsys):
     bb.setup()
     printed = capsys.readouterr().out
-    assert "device: TPU (TPU v5 lite)\n" in printed
-    assert "dtype auto: mixed_bfloat16, " in printed
+    assert printed.endswith("\nDevice: TPU (TPU v5 lite)\n")
+    assert runtime.describe()["dtype_auto"].startswith("mixed_bfloat16, ")
 
 
 def test_choices_on_a_tpu(tpu):

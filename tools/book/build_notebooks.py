@@ -9,6 +9,9 @@ time, no path and no machine is written.
 
 The time and memory that a chapter took are printed, and a chapter that takes
 more than one and a half times what its opening says fails.
+
+With `--first-cell` it runs the first cell alone, once, and stores its output in
+every notebook: that is all that a change of the version asks for.
 """
 
 import argparse
@@ -138,6 +141,46 @@ def build(name, from_notebook=False):
     return line, fits
 
 
+def store_first_output(names):
+    """Runs the first cell once and stores its output in notebooks.
+
+    Args:
+        names: The chapters.
+
+    Returns:
+        The chapters that changed.
+
+    Raises:
+        ValueError: The package that a kernel imports has another version than
+            `pyproject.toml`, or a notebook has another first cell.
+    """
+    fresh = book.nbformat.v4.new_notebook()
+    first_cell.place(fresh)
+    execute(fresh)
+    first_cell.forget_processor(fresh)
+    if line := first_cell.outdated(fresh):
+        raise ValueError(
+            "The installed package must have the version of pyproject.toml, "
+            f"{book.version()}. Received: {line!r}. Install it again."
+        )
+    (stored,) = book.code_cells(fresh)
+    changed = []
+    for name in names:
+        path = book.Chapter(name).path
+        notebook = book.read_notebook(path)
+        cell = book.code_cells(notebook)[0]
+        if cell.source != stored.source:
+            raise ValueError(
+                "A notebook must begin with the common first cell; run `make "
+                f"badges`. Received: {name}."
+            )
+        if cell.outputs != stored.outputs:
+            cell.outputs = stored.outputs
+            book.write_notebook(notebook, path)
+            changed.append(name)
+    return changed
+
+
 def use_plain_environment():
     """Hides from the kernels what a reader's machine may not have."""
     for name in ("BERTBOOK_DATA", "BERTBOOK_FULL", "MPLBACKEND"):
@@ -158,6 +201,11 @@ def arguments():
         action="store_true",
         help="take the cells of the notebook and rewrite the twin",
     )
+    parser.add_argument(
+        "--first-cell",
+        action="store_true",
+        help="run the first cell alone and store its output everywhere",
+    )
     return parser.parse_args()
 
 
@@ -173,6 +221,10 @@ def main():
     if not names:
         print("notebooks/text/ holds no chapter (NN_topic.md).")
         return 1
+    if options.first_cell:
+        for name in store_first_output(names):
+            print(f"{name}: the first output")
+        return 0
     status = 0
     for name in names:
         # A fresh process: its children's peak memory is this chapter's alone.

@@ -1,9 +1,11 @@
 """The first code cell, which is the same in every chapter."""
 
+import re
+
 import book
 
 TAGS = ["nbval-ignore-output"]
-PROCESSOR = "dtype auto:"  # starts the line that not every machine prints
+CORES = re.compile(r", \d+ cores?$", re.MULTILINE)  # of this machine
 # TensorFlow says once, on a processor without AVX-512, that it goes on.
 FALLBACK = "oneDNN supports DT_BOOL only on platforms with AVX-512"
 
@@ -65,6 +67,20 @@ def place(notebook):
     cell.metadata["tags"] = list(TAGS)
 
 
+def outdated(notebook):
+    """Returns the first line of a stored output of another version.
+
+    Args:
+        notebook: An executed notebook.
+
+    Returns:
+        The line, or None where it names the version of `pyproject.toml`.
+    """
+    outputs = book.code_cells(notebook)[0].outputs
+    line = "".join(output.get("text", "") for output in outputs).split("\n")[0]
+    return None if line.startswith(f"bertbook {book.version()}, ") else line
+
+
 def forget_processor(notebook):
     """Drops what outputs say of this processor alone.
 
@@ -73,9 +89,7 @@ def forget_processor(notebook):
     """
     for output in book.code_cells(notebook)[0].outputs:
         if output.get("text"):
-            lines = output.text.splitlines(keepends=True)
-            kept = [line for line in lines if not line.startswith(PROCESSOR)]
-            output["text"] = "".join(kept)
+            output["text"] = CORES.sub("", output.text)
     for cell in book.code_cells(notebook):
         cell["outputs"] = [
             output
