@@ -25,6 +25,9 @@ TARGETS = [
     "help",
     "lab",
     "test",
+    "test-all",
+    "test-book",
+    "test-turns",
     "test-jax",
     "test-peers",
     "test-beam",
@@ -177,7 +180,7 @@ def test_the_makefile_has_the_target(target):
 
 def test_ci_calls_the_commands():
     text = read(".ci/run")
-    for name in ("check", "test", "test-jax-models"):
+    for name in ("check", "test", "test-jax-models", "test-turns"):
         assert re.search(rf"^step make (?:-k )?{name}$", text, re.MULTILINE)
     jobs = yaml.safe_load(read(".github/workflows/test.yml"))["jobs"]
     assert set(jobs) == {"check", "test", "elsewhere"}
@@ -186,10 +189,13 @@ def test_ci_calls_the_commands():
     ]
     targets = weekly["strategy"]["matrix"]["target"]
     assert set(targets) == {
-        "test-jax",
+        "test-book",
+        "test-jax-units",
+        "test-jax-notebooks",
         "test-peers",
         "test-beam",
         "test-site",
-        "test-slow",
+        "test-slow-tensorflow",
+        "test-slow-jax",
         "mutants",
     }

@@ -108,6 +108,8 @@ def save(model, tokenizer, folder):
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     sizes = {SIZES[letter]: n for letter, n in model.bert.sizes.items()}
     config = {"architectures": [model.architecture], **FIXED, **sizes}
+    if hasattr(model, "classifier"):
+        config["num_labels"] = model.classifier.units
     (folder / "config.json").write_text(json.dumps(config, indent=2))
     lines = "".join(piece + "\n" for piece in tokenizer.pieces)
     (folder / "vocab.txt").write_text(lines, "utf-8")

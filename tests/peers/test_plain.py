@@ -48,12 +48,12 @@ def test_transformers_opens_what_it_saves(name, tmp_path):
     theirs = getattr(transformers, name).from_pretrained(tmp_path)
     with torch.no_grad():
         inputs = {n: torch.tensor(a).long() for n, a in batch.items()}
-        found = theirs.eval()(**inputs).to_tuple()
+        found = theirs.double().eval()(**inputs).to_tuple()
     ours = [ours[output] for output in outputs] if outputs else [ours]
     difference = largest_difference(ours, [f.numpy() for f in found])
     print(f"{name}: {difference:.1e}")
-    # transformers is in float32, too: logits over the vocabulary by 1e-4.
-    assert difference < (5e-4 if name == "BertForPreTraining" else 1e-5)
+    # Logits over the vocabulary are large sums in float32.
+    assert difference < (1e-4 if name == "BertForPreTraining" else 1e-5)
 
 
 def test_transformers_reads_its_vocabulary(tmp_path):
