@@ -96,7 +96,8 @@ def add_lora(model, rank=8, alpha=None, layers=LAYERS):
     _check_rank(rank, targets)
     settings = LoraSettings(rank, alpha, tuple(layers), _hash_base(model))
     trained = {id(weight) for weight in _head(model).values()}
-    before = [(part, part.trainable) for part in _parts(model)]
+    parts = [*model._flatten_layers(), *model.weights]
+    before = [(part, part.trainable) for part in parts]
     try:
         model.trainable = True  # for every part, whatever was frozen before
         for weight in model.weights:
@@ -128,11 +129,6 @@ def _check_rank(rank, targets):
                 f"`rank` must be at most {most}, the smaller side of {name}. "
                 f"Received: {rank}."
             )
-
-
-def _parts(model):
-    """Returns the layers and the weights, which can be frozen each."""
-    return [*model._flatten_layers(), *model.weights]
 
 
 def _enable(layer, rank, alpha):

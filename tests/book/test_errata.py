@@ -187,7 +187,14 @@ class OtherConfig(BertConfig):
 
     @classmethod
     def named(cls, name, **sizes):
-        return BertConfig(**sizes | {"hidden_act": "relu"})
+        other = {
+            "hidden_size": 24,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 3,
+            "intermediate_size": 40,
+            "hidden_act": "relu",
+        }
+        return BertConfig(**sizes | other)
 
 
 def no_exponents(length, width):
@@ -305,28 +312,20 @@ FAULTS = [
     ("history", "metadata", SimpleNamespace(requires=lambda name: ["keras"],
      PackageNotFoundError=ImportError), {83}),
 ]  # fmt: skip
-BROKEN = [
-    (module, name, other, number)
-    for module, name, other, numbers in FAULTS
-    for number in sorted(numbers)
-]
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "other", "number"),
-    BROKEN,
-    ids=[f"{ids(number)}-{name}" for _, name, _, number in BROKEN],
-)
-def test_a_check_fails_where_its_subject_is_broken(
-    module, name, other, number, monkeypatch
-):
-    home = importlib.import_module(f"bertbook.book.errata.{module}")
-    monkeypatch.setattr(home, name, other)
-    assert register.run_one(EVERY[number]).holds is False
+def test_a_check_fails_where_its_subject_is_broken(monkeypatch):
+    for module, name, other, numbers in FAULTS:
+        home = importlib.import_module(f"bertbook.book.errata.{module}")
+        with monkeypatch.context() as patch:
+            patch.setattr(home, name, other)
+            for number in numbers:
+                found = register.run_one(EVERY[number])
+                assert found.holds is False, (number, name)
 
 
 def test_every_check_was_broken():
-    assert {number for *_, number in BROKEN} == set(CHECKED)
+    assert set().union(*(numbers for *_, numbers in FAULTS)) == set(CHECKED)
 
 
 def test_what_the_paper_reports_is_known():

@@ -9,7 +9,9 @@ import sys
 
 import pytest
 
+import bertbook as bb
 import book
+from tests.helpers.set_files import load_short
 
 PAGE = book.ROOT / "docs" / "site" / "moving.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -71,9 +73,12 @@ def namespace(tmp_path, monkeypatch):
         keras.distribution.set_distribution(None)
 
 
-def test_every_call_of_ours_runs(namespace, record_property, plain_graphs):
+def test_every_call_of_ours_runs(
+    namespace, record_property, plain_graphs, monkeypatch
+):
     import keras
 
+    monkeypatch.setattr(bb, "load_dataset", load_short(bb.load_dataset))
     found = calls(PAGE.read_text("utf-8"))
     count = run(found, namespace, keras.backend.backend())
     record_property("counts", ("moving.md", "calls", {"calls": count}))

@@ -7,6 +7,7 @@ import pytest
 
 import bertbook as bb
 import book
+from tests.helpers.set_files import load_short
 
 README = book.ROOT / "README.md"
 USING = book.ROOT / "docs" / "using.md"
@@ -40,14 +41,7 @@ def run(path, namespace):
 @pytest.mark.usefixtures("plain_graphs")
 @pytest.mark.parametrize("path", [README, USING], ids=lambda path: path.name)
 def test_the_python_blocks_run(path, tmp_path, monkeypatch):
-    """On 64 rows of each set: fewer than a reader has, of the same form."""
-    load = bb.load_dataset
-
-    def load_some(*args, **options):
-        data = load(*args, **options)
-        return {column: rows[:64] for column, rows in data.items()}
-
-    monkeypatch.setattr(bb, "load_dataset", load_some)
+    monkeypatch.setattr(bb, "load_dataset", load_short(bb.load_dataset, 48))
     assert blocks(path.read_text("utf-8")), f"{path} holds no Python"
     monkeypatch.chdir(tmp_path)
     run(path, {"__name__": "__main__"})
