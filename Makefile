@@ -95,7 +95,7 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py \
 	$(ROOMS:%=tests/%) $(TRAINING:%=tests/training/test_%.py) \
 	$(PRETRAINING:%=tests/pretraining/test_%.py) \
 	$(FINETUNING:%=tests/finetuning/test_%.py) \
-	-m 'not slow' -n $(WORKERS) --dist loadscope
+	-m 'not slow and not any_backend' -n $(WORKERS) --dist loadscope
 PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-all test-jax test-jax-models test-peers test-beam
