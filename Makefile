@@ -103,7 +103,7 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py \
 	$(FINETUNING:%=tests/finetuning/test_%.py) \
 	$(addprefix --ignore=tests/decoder/test_,generate_checks.py \
 	causal_config.py seq2seq_config.py) \
-	-m 'not slow' -n $(WORKERS) --dist loadscope
+	-m 'not slow and not any_backend' -n $(WORKERS) --dist loadscope
 PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-all test-book test-turns test-jax test-jax-models

@@ -128,6 +128,7 @@ def test_a_callback_stops_a_run_which_ends_whole(tmp_path):
     )
 
 
+@pytest.mark.any_backend
 def test_a_stop_is_remembered_where_the_run_resumes(tmp_path, monkeypatch):
     from bertbook.finetuning import run as task_runs
 
@@ -140,6 +141,7 @@ def test_a_stop_is_remembered_where_the_run_resumes(tmp_path, monkeypatch):
     assert not witness.calls
 
 
+@pytest.mark.any_backend
 def test_epochs_are_counted_on_where_a_run_resumes(tmp_path):
     class Breakdown(keras.callbacks.Callback):
         def on_epoch_begin(self, epoch, logs=None):
@@ -159,6 +161,7 @@ def test_epochs_are_counted_on_where_a_run_resumes(tmp_path):
     ]
 
 
+@pytest.mark.any_backend
 def test_a_run_that_stops_for_nan_is_no_finished_run(tmp_path):
     model = make("BertForSequenceClassification")
     before = model.get_weights()

@@ -157,6 +157,7 @@ def test_a_score_that_overflows_is_refused():
 # In a run.
 
 
+@pytest.mark.any_backend
 def test_a_function_chooses_the_best_weights(monkeypatch):
     scores = iter([0.1, 0.9, 0.5])
     data = {"text": ["a", "b"] * 4, "label": [0, 1] * 4}

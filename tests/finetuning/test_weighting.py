@@ -164,6 +164,7 @@ def test_equal_weights_change_no_bit_and_others_do(plain):
     assert same_run(run(data, class_weight={"good": 5}), weighed)
 
 
+@pytest.mark.any_backend
 def test_a_run_with_rows_of_weight_0_is_one_without_them(plain):
     data = data_of()
     more = {name: column + column[:5] for name, column in data.items()}
@@ -171,6 +172,7 @@ def test_a_run_with_rows_of_weight_0_is_one_without_them(plain):
     assert same_run(run(more | {"weight": [2] * 16 + [0] * 5}), plain)
 
 
+@pytest.mark.any_backend
 def test_the_weights_are_a_part_of_the_record(tmp_path):
     data = data_of() | {"weight": [1, 2] * 8}
     run(data, out=tmp_path, class_weight="balanced")

@@ -72,10 +72,3 @@ def shelf_corpus(folder, **options):
     """The documents that ship; two calls for one folder work once."""
     options = {"held_out": 0.0, **options}
     return prepare(shelf(), mini(), folder, **options)
-
-
-def real_corpus(folder, shared_data):
-    """Millions of words; two calls for one folder work once."""
-    paths = sorted((shared_data / "corpus").glob("*.txt.xz"))
-    assert len(paths) == 3
-    return prepare(paths, mini(), folder)

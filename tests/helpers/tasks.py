@@ -118,13 +118,16 @@ TASKS = {
 
 
 def learn(name, is_long=False, packed=False, **options):
-    """Asserts that a model learns a task by heart; returns the model.
+    """Asserts that the loss of a task falls to zero.
 
     Args:
         name: One of `TASKS`.
         is_long: Whether it takes 180 steps, else 20 of all rows.
         packed: As in `FinetuningOptions`.
         **options: Those of `make`.
+
+    Returns:
+        The model, and its main metric on what it has learned.
     """
     kind, usual, data, metric = TASKS[name]
     model, data = make(kind, **usual, **options), data()
@@ -140,5 +143,4 @@ def learn(name, is_long=False, packed=False, **options):
     print(f"{name}: loss {history['loss'][-1]}, {found}")
     assert np.isfinite(history["loss"]).all()
     assert history["loss"][-1] < 0.05 < 0.1 < history["loss"][0]
-    assert found[metric] > 0.99
-    return model
+    return model, found[metric]

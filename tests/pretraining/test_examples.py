@@ -27,7 +27,6 @@ from tests.helpers.corpora import (
     mini,
     mini_pieces,
     odd_pieces,
-    real_corpus,
     shelf_corpus,
 )
 
@@ -512,36 +511,6 @@ def test_replacements_of_the_shelf_have_the_shares_of_the_paper(
 def test_half_of_the_pairs_of_the_shelf_are_random(shelf_shard):
     for options in (ExampleSettings(), ExampleSettings(max_length=40)):
         assert check_pairs([shelf_shard] * 5, options, 0.04) > 3_000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", UNITS)
-def test_replacements_of_real_text_have_the_shares_of_the_paper(
-    unit, shared_data, tmp_path_factory
-):
-    folder = tmp_path_factory.getbasetemp() / "real"
-    paths = real_corpus(folder, shared_data).shards()
-    options = ExampleSettings(masking=Masking(unit=unit))
-    made = (
-        make_examples(
-            read_shard(path),
-            mini_pieces(),
-            options,
-            np.random.default_rng(seed),
-        )
-        for seed, path in enumerate(paths)
-    )
-    assert check_shares(made, unit, (0.005, 0.01)) >= 100_000
-
-
-@pytest.mark.slow
-def test_half_of_the_pairs_of_real_text_are_random(
-    shared_data, tmp_path_factory
-):
-    folder = tmp_path_factory.getbasetemp() / "real"
-    paths = real_corpus(folder, shared_data).shards()
-    shards = map(read_shard, paths)
-    assert check_pairs(shards, ExampleSettings(), 0.01) >= 100_000
 
 
 # Error.

@@ -335,6 +335,7 @@ def test_a_run_in_float16_keeps_float32_weights(tmp_path):
     check_dtype(model, tmp_path)
 
 
+@pytest.mark.any_backend
 def test_dtype_auto_is_settled_and_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("BERTBOOK_COMPILATION", "xla")  # no islands
     monkeypatch.setattr(
@@ -381,6 +382,7 @@ def test_a_run_starts_from_the_weights_of_a_folder(whole, tmp_path):
         run(out, **chosen)
 
 
+@pytest.mark.any_backend
 def test_without_next_sentence_its_head_is_not_trained(tmp_path):
     examples = ExampleSettings(max_length=24, next_sentence=False)
     run(tmp_path, steps=1, examples=examples)
@@ -393,6 +395,7 @@ def test_without_next_sentence_its_head_is_not_trained(tmp_path):
 # The command.
 
 
+@pytest.mark.any_backend
 def test_the_command_trains_a_vocabulary_and_a_model(tmp_path, capsys):
     words = command(tmp_path / "out", "--vocab-size", "300", steps=2)
     assert main(words) == 0
@@ -403,6 +406,7 @@ def test_the_command_trains_a_vocabulary_and_a_model(tmp_path, capsys):
     assert "nothing is changed" in capsys.readouterr().out
 
 
+@pytest.mark.any_backend
 def test_a_bad_corpus_is_an_error_without_a_traceback(tmp_path, capsys):
     path = tmp_path / "text.txt"
     words = ["pretrain", "--corpus", str(path), "--out", str(tmp_path / "o")]
@@ -418,6 +422,7 @@ def test_a_bad_corpus_is_an_error_without_a_traceback(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.any_backend
 def test_a_full_disk_is_an_error_without_a_traceback(
     tmp_path, monkeypatch, capsys
 ):
@@ -485,6 +490,7 @@ def test_bad_reporting_is_refused():
             Reporting(**{name: value})
 
 
+@pytest.mark.any_backend
 def test_a_refused_call_leaves_nothing_and_the_next_one_works(tmp_path):
     out, missing = tmp_path / "run", tmp_path / "missing"
     other = tmp_path / "other.txt"
@@ -536,6 +542,7 @@ def test_a_refused_call_leaves_nothing_and_the_next_one_works(tmp_path):
         run(out, steps=1, tokenizer=301, config=small_config(vocab_size=301))
 
 
+@pytest.mark.any_backend
 def test_a_call_that_fails_later_blocks_nothing_either(tmp_path):
     out, text = tmp_path / "run", tmp_path / "text.txt"
     text.write_bytes(b"Some words. And more.\n\nNot \xff fine.")
@@ -554,6 +561,7 @@ def test_a_call_that_fails_later_blocks_nothing_either(tmp_path):
 # The same corpus, the same start.
 
 
+@pytest.mark.any_backend
 def test_another_corpus_is_refused(finished, tmp_path):
     copies = [Path(shutil.copy(path, tmp_path)) for path in CORPUS]
     run(finished, corpus=copies)  # the same text elsewhere
@@ -590,6 +598,7 @@ def test_other_shards_are_refused(finished):
         corpus_content(corpus, 0.1)
 
 
+@pytest.mark.any_backend
 def test_a_record_of_an_older_version_is_taken_as_it_is(finished):
     expected = weights(finished)
     path = finished / "run.json"
@@ -636,6 +645,7 @@ def test_a_last_update_that_diverges_leaves_the_checkpoint_before(tmp_path):
 # What a caller chooses.
 
 
+@pytest.mark.any_backend
 def test_an_evaluation_of_the_caller_is_logged_and_the_folder_is_held(
     tmp_path,
 ):

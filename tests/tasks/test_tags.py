@@ -1,9 +1,7 @@
 """Tags: alignment by hand, windows of long sentences, and the way back."""
 
 import itertools
-import lzma
 import math
-from collections import Counter
 from functools import cache
 
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bertbook.tasks.metrics import entity_f1
 from bertbook.tasks.tags import (
     STRATEGIES,
     cut_words,
@@ -326,67 +323,6 @@ def test_logits_that_do_not_fit_are_refused():
         word_scores(windows, good)
     with pytest.raises(ValueError, match="`labels` must hold 2 tags.* 3"):
         decode_tags(windows, [np.zeros((7, 2))] * 3, ["O", "B-X", "I-X"])
-
-
-# The real sentences.
-
-
-def tagged_sentences(path):
-    """Yields words and tags; a blank line ends a sentence."""
-    with lzma.open(path, "rt", encoding="utf-8", newline="\n") as file:
-        for block in file.read().split("\n\n"):
-            rows = [line.split("\t") for line in block.split("\n") if line]
-            if rows:
-                yield [row[0] for row in rows], [row[-1] for row in rows]
-
-
-@pytest.mark.slow
-@by_strategy
-@pytest.mark.parametrize("name", ["conll2003", "wnut17"])
-@pytest.mark.parametrize("case", ["uncased", "cased"])
-def test_real_tags_make_the_round_trip(case, name, strategy, shared_data):
-    vocabulary = texts.published_vocabulary(shared_data, case)
-    tokenizer = Tokenizer(vocabulary, lowercase=case == "uncased")
-    sentences = [
-        sentence
-        for part in ("train", "dev")
-        for sentence in tagged_sentences(shared_data / name / f"{part}.txt.xz")
-    ]
-    labels = sorted({tag for _, tags in sentences for tag in tags})
-    ids = {tag: number for number, tag in enumerate(labels)}
-    # Forty in a row, as a document is, are longer than a model.
-    chains = [
-        [list(itertools.chain(*column)) for column in zip(*rows, strict=True)]
-        for rows in (
-            sentences[i : i + 40] for i in range(0, len(sentences), 40)
-        )
-    ]
-    for kind, rows in (("sentences", sentences), ("chains", chains)):
-        counts, gold, back = Counter(), [], []
-        for words, tags in rows:
-            windows = window_words(tokenizer, words, max_length=128)
-            found, weights = label_words(windows, tags, ids, strategy)
-            logits = [np.eye(len(labels))[row] for row in found]
-            decoded, _ = decode_tags(windows, logits, labels, strategy)
-            assert decoded == tags
-            gold.append(tags)
-            back.append(decoded)
-            pieces = tokenizer.encode_pieces(words)
-            counts["words"] += len(words)
-            counts["words of no piece"] += sum(not word for word in pieces)
-            counts["beyond 128"] += sum(map(len, pieces)) + 2 > 128
-            counts["windows"] += len(windows)
-            counts["tokens"] += sum(len(w.input_ids) for w in windows)
-            counts["counted"] += int(sum(row.sum() for row in weights))
-        assert entity_f1(gold, back)["f1"] == 1.0
-        entities = sum(len(find_entities(tags, strict=True)) for tags in gold)
-        print(
-            f"{name}, {case}, {strategy}: {len(rows)} {kind}, {dict(counts)}, "
-            f"{entities} entities"
-        )
-        if strategy != "all":
-            assert counts["counted"] == counts["words"]
-    assert counts["beyond 128"] >= len(chains) - 1
 
 
 # The scheme of a model.

@@ -30,12 +30,6 @@ def test_the_rate_goes_up_in_a_line_then_down_to_zero():
     np.testing.assert_allclose(received, expected, rtol=1e-6, atol=1e-9)
 
 
-def test_the_peak_is_reached_at_the_last_step_of_the_warm_up():
-    received = rates(1.0, warmup_steps=4, total_steps=10)
-    assert np.argmax(received) == 3
-    assert max(received) == pytest.approx(1.0)
-
-
 def test_a_run_may_end_above_zero():
     received = rates(0.6, warmup_steps=3, total_steps=10, end=0.5)
     expected = [0.3 + 0.3 * left / 8 for left in (7, 6, 5, 4, 3, 2, 1, 0, 0)]
