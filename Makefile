@@ -92,7 +92,7 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py tests/devices \
 	tests/pretraining tests/finetuning \
 	$(addprefix --ignore=tests/decoder/test_,generate_checks.py \
 	causal_config.py seq2seq_config.py) \
-	-m 'not slow' -n $(WORKERS) --dist loadscope
+	-m 'not slow and not once' -n $(WORKERS) --dist loadscope
 PEER_TESTS := tests/peers tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
 
 .PHONY: help lab test test-all test-jax test-jax-models test-peers test-beam

@@ -355,6 +355,7 @@ def race():
     assert finished.stdout == "[]\n", finished.stdout + finished.stderr
 
 
+@pytest.mark.once
 def test_threads_that_touch_lazy_names_at_once_all_get_them():
     race()
 
