@@ -357,6 +357,7 @@ def race():
     assert finished.stdout == "[]\n", finished.stdout + finished.stderr
 
 
+@pytest.mark.any_backend
 def test_threads_that_touch_lazy_names_at_once_all_get_them():
     race()
 

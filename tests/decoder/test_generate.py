@@ -142,6 +142,7 @@ def test_the_cache_changes_no_token():
         np.testing.assert_array_equal(cached, uncached)
 
 
+@pytest.mark.any_backend
 def test_a_beam_of_one_is_greedy():
     model, given = decoders.causal(), draw_given()
     one = beam_search(model, given, LENGTH, beam_width=1)
@@ -192,6 +193,7 @@ def test_sampling_repeats_itself_and_changes_with_the_seed():
     np.testing.assert_array_equal(turned[1:], first[1:])
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_searches_take_numpy_scalars(use_cache):
     model = decoders.draw_weights(CausalLM(causal_config(num_hidden_layers=1)))
@@ -214,6 +216,7 @@ def test_searches_take_numpy_scalars(use_cache):
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.any_backend
 def test_generate_takes_numpy_scalars():
     model = decoders.seq2seq()
     texts = ["a b", "c", "d e f"]
@@ -229,6 +232,7 @@ def test_generate_takes_numpy_scalars():
     assert received == expected
 
 
+@pytest.mark.any_backend
 def test_sampling_with_the_smallest_options_is_greedy():
     model, given = decoders.causal(), draw_given()
     expected = greedy(model, given, LENGTH)
@@ -238,6 +242,7 @@ def test_sampling_with_the_smallest_options_is_greedy():
             np.testing.assert_array_equal(received, expected)
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("name", MODELS)
 def test_an_attention_mask_may_have_any_dtype(name):
     model, given = MODELS[name](), draw_given()
@@ -302,6 +307,7 @@ def test_half_precision_writes_mostly_the_same_tokens():
 # Texts.
 
 
+@pytest.mark.any_backend
 def test_generate_keeps_the_order_and_ignores_the_batch_size():
     model = decoders.causal()
     texts = ["a b c d e", "f", "g h i", "", "k l"]
@@ -349,6 +355,7 @@ def test_with_the_mask_training_and_writing_both_work():
     assert exact > 0.95
 
 
+@pytest.mark.any_backend
 def test_without_the_mask_the_loss_falls_and_writing_fails(monkeypatch):
     def look_ahead(ids, attention_mask=None):
         return ops.ones((1, 1, ids.shape[1], ids.shape[1]), "bool")

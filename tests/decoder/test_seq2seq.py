@@ -156,6 +156,7 @@ def test_logits_at_given_positions_are_those_among_all(model):
     np.testing.assert_allclose(asked, expected, atol=1e-5)
 
 
+@pytest.mark.any_backend
 def test_the_base_model_has_six_blocks_on_each_side():
     model = Seq2SeqTransformer(
         bb.Seq2SeqConfig(vocab_size=11, hidden_size=32, intermediate_size=40)

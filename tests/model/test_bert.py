@@ -158,6 +158,7 @@ def test_the_head_matches_keras_hub():
 # Shapes, counts and ties.
 
 
+@pytest.mark.any_backend
 def test_shapes_of_the_logits(model, masked):
     batch = batch_with_slots()
     outputs = model(batch)

@@ -149,6 +149,7 @@ def test_a_classifier_chooses_its_problem_type():
         assert model.num_labels == options.get("num_labels", 2)
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize(
     ("kind", "options", "counts"),
     [
@@ -195,6 +196,7 @@ def test_the_head_drops_in_training_alone(kind):
 # Property.
 
 
+@pytest.mark.any_backend
 @every_model
 def test_padding_changes_nothing(kind):
     model, batch = made(kind), draw_batch(kind)
@@ -212,6 +214,7 @@ def test_padding_changes_nothing(kind):
     np.testing.assert_allclose(received, expected, atol=1e-5)
 
 
+@pytest.mark.any_backend
 @every_model
 def test_permuting_the_batch_permutes_the_output(kind):
     model, batch, order = made(kind), draw_batch(kind), [2, 0, 1]
@@ -220,6 +223,7 @@ def test_permuting_the_batch_permutes_the_output(kind):
     np.testing.assert_allclose(logits_of(model, moved), expected, atol=1e-5)
 
 
+@pytest.mark.any_backend
 def test_permuting_the_choices_permutes_their_scores():
     kind = "BertForMultipleChoice"
     model, batch, order = made(kind), draw_batch(kind), [4, 2, 0, 1, 3]
@@ -357,6 +361,7 @@ def stored():
     return named_tensors(bb.BertEncoder.from_pretrained("mini"))
 
 
+@pytest.mark.any_backend
 @every_model
 def test_tasks_share_all_but_the_head(kind, stored):
     """The model that ships, bit for bit; two of the tasks pool nothing."""
@@ -506,6 +511,7 @@ def test_texts_are_labeled_in_their_order():
     assert [r["label"] for r in backwards] == [r["label"] for r in together]
 
 
+@pytest.mark.any_backend
 @plain
 def test_predict_texts_of_pairs_regressions_and_several_labels():
     kind = "BertForSequenceClassification"
@@ -524,6 +530,7 @@ def test_predict_texts_of_pairs_regressions_and_several_labels():
     assert {row["label"] for row in model.predict_texts(TEXTS)} <= {0, 1, 2}
 
 
+@pytest.mark.any_backend
 @plain
 def test_answers_are_spans_of_the_context():
     model = made("BertForQuestionAnswering")
@@ -543,6 +550,7 @@ def test_answers_are_spans_of_the_context():
     assert all(len(row["text"].split()) == 1 for row in short)
 
 
+@pytest.mark.any_backend
 @plain
 def test_entities_are_spans_of_the_text():
     model = made("BertForTokenClassification")
@@ -559,6 +567,7 @@ def test_entities_are_spans_of_the_text():
     assert any(found)
 
 
+@pytest.mark.any_backend
 @plain
 def test_predict_choices_takes_the_largest_logit():
     model = made("BertForMultipleChoice")

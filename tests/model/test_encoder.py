@@ -131,7 +131,15 @@ def test_activations_have_the_published_values():
 # Peers.
 
 
-@pytest.mark.parametrize("name", drawn.CONFIGS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.any_backend)
+        if name == "base"
+        else name
+        for name in drawn.CONFIGS
+    ],
+)
 def test_matches_hugging_face(name, tmp_path):
     config = drawn.CONFIGS[name]
     encoder = load_drawn(tmp_path, config)
@@ -248,6 +256,7 @@ def test_batch_order_changes_nothing(tiny):
         )
 
 
+@pytest.mark.any_backend
 def test_bucket_length_changes_nothing(tiny):
     batch = drawn.draw_batch(tiny.config)
     lengths = batch["attention_mask"].sum(axis=1)
@@ -377,6 +386,7 @@ def test_fit_predict_and_the_mixed_policy_run():
     )
 
 
+@pytest.mark.any_backend
 def test_embed_texts_keeps_the_order_and_ignores_padding(tiny):
     texts = ["fire", "a house on fire near the river", "they fire him"]
     tiny.tokenizer = bb.Tokenizer.train(texts, 45)
@@ -424,6 +434,7 @@ def test_embed_texts_computes_no_more_rows_than_texts(tiny, monkeypatch):
     assert shapes == [(2, 16)]
 
 
+@pytest.mark.any_backend
 def test_published_parameter_counts():
     for name, published in {
         "tiny": 4_385_920, "mini": 11_170_560, "small": 28_763_648,

@@ -35,6 +35,7 @@ def test_the_scores_are_the_softmax_at_the_mask(model):
     assert sum(scores) == pytest.approx(1.0, abs=1e-5)
 
 
+@pytest.mark.any_backend
 def test_the_text_is_filled_in_as_it_stands(model):
     guesses = bb.fill_mask("The  SKY is [MASK] !", model, len(PIECES))
     texts = {guess["token"]: guess["text"] for guess in guesses}
@@ -81,6 +82,7 @@ def test_a_model_without_tokenizer_is_refused(model):
 # A padded table, a path, other models.
 
 
+@pytest.mark.any_backend
 def test_rows_without_a_piece_are_no_guess():
     config = bb.BertConfig.named(
         "tiny", vocab_size=len(PIECES) + 5, max_position_embeddings=12
