@@ -175,6 +175,17 @@ def test_front_page_says_how_to_run_the_book_as_the_readme_does():
         assert word in section
 
 
+def test_front_page_has_a_result_for_each_set_and_start():
+    measured = site_tables.measurements()
+    wanted = {
+        (data, start, measure)
+        for data, (_, measure) in site_tables.DATA.items()
+        for start in site_tables.STARTS
+    }
+    missing = {key[:2] for key in wanted - measured.keys()}
+    assert missing == {("conll2003", "bag of words")}  # it tags no words
+
+
 def test_neighbors_are_chapters():
     assert site_navigation.neighbors(NAMES[0]) == (None, NAMES[1])
     assert site_navigation.neighbors(NAMES[-1]) == (NAMES[-2], None)
