@@ -125,8 +125,9 @@ def choice_batch(tokenizer, texts, choices, max_length=None):
 def windows(tokenizer, question, context, max_length=128, stride=64):
     """Puts a question in front of overlapping parts of a long context.
 
-    Returns a batch of W rows, and the places of their tokens in the context,
-    `(W, S, 2)`: start and end in characters, 0 and 0 for all other tokens.
+    Returns a batch, a row for each window, and the places of its tokens in
+    the context, for each row `(S, 2)`: start and end in characters, 0 and 0
+    for all other tokens.
     """
     cls, sep = tokenizer.ids["[CLS]"], tokenizer.ids["[SEP]"]
     front = [cls, *tokenizer.encode(question), sep]
@@ -145,10 +146,10 @@ def windows(tokenizer, question, context, max_length=128, stride=64):
 
 
 def label_span(places, start, end):
-    """Returns the columns of an answer's first and last token, `(W, 2)`.
+    """Returns the columns of an answer's first and last token in each window.
 
-    The answer is given in characters. A window without all of it gets 0 and
-    0, the column of [CLS].
+    The answer is given in characters; `places` are those of `windows`. A window
+    without all of it gets 0 and 0, the column of [CLS].
     """
     labels = np.zeros((len(places), 2), "int32")
     for row, place in zip(labels, places, strict=True):
