@@ -163,7 +163,7 @@ def test_real_weights_match_hugging_face():
     compare_with_stored(outputs, stored, TOLERANCE["minilm"])
 
 
-@pytest.mark.skipif(not HAS_HUB, reason="needs KerasHub, and so TensorFlow")
+@pytest.mark.skipif(not HAS_HUB, reason="needs KerasHub")
 @pytest.mark.parametrize(
     ("name", "layers", "tolerance"),
     [("tiny", 2, 1e-5), ("mini", 4, 1e-5), ("base", 3, 1e-4)],
