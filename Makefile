@@ -83,13 +83,14 @@ LATER_CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb notebooks/labs/*.ipynb \
 	notebooks/2[5-9]*.ipynb notebooks/9*.ipynb)
 TURN_MINUTES ?= 10
 
-NBVAL := --nbval-current-env --nbval-cell-timeout=300 \
-	-n $(WORKERS) --dist loadscope
+# A file to a worker, in the order of the list: not the one with most tests
+# first, as xdist has it by default.
+SIDE_BY_SIDE := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
+NBVAL := --nbval-current-env --nbval-cell-timeout=300 $(SIDE_BY_SIDE)
 COMPARE := -m pytest --nbval $(NBVAL) \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
-	--ignore=tests/site -m 'not slow' \
-	-n $(WORKERS) --dist loadscope
+	--ignore=tests/site -m 'not slow' $(SIDE_BY_SIDE)
 # The tests whose code a backend computes, and what they stand on. Texts,
 # shards, arguments and metrics in NumPy are the same on both.
 ROOMS := plain devices weights model decoder
@@ -103,8 +104,8 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py \
 	$(FINETUNING:%=tests/finetuning/test_%.py) \
 	$(addprefix --ignore=tests/decoder/test_,generate_checks.py \
 	causal_config.py seq2seq_config.py) \
-	-m 'not slow and not any_backend' -n $(WORKERS) --dist loadscope
-PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py -n $(WORKERS) --dist loadscope
+	-m 'not slow and not any_backend' $(SIDE_BY_SIDE)
+PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py $(SIDE_BY_SIDE)
 
 .PHONY: help lab test test-all test-book test-turns test-jax test-jax-models
 .PHONY: test-peers test-beam test-slow check notebooks exercises links quotes

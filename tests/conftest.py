@@ -14,6 +14,25 @@ import pytest
 import book
 
 collect_ignore = ["helpers/strategies.py"]  # a program that needs TensorFlow
+# The longest files, which workers begin with, so that none waits for the last.
+LONGEST = (
+    "finetuning/test_finetune.py",
+    "pretraining/test_pretrain.py",
+    "book/test_readme.py",
+    "book/test_moving.py",
+    "decoder/test_generate.py",
+    "weights/test_lora.py",
+    "translation/test_train.py",
+    "weights/test_keras_config.py",
+    "test_runtime.py",
+    "model/test_encoder.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Puts the longest files first; all others stay in their order."""
+    rank = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 @pytest.fixture(autouse=True)

@@ -74,7 +74,7 @@ def namespace(tmp_path, monkeypatch):
 
 
 def test_every_call_of_ours_runs(
-    namespace, record_property, plain_graphs, monkeypatch
+    namespace, record_property, quick_runs, monkeypatch
 ):
     import keras
 

@@ -38,7 +38,7 @@ def run(path, namespace):
         exec(compile(padded, str(path), "exec"), namespace)
 
 
-@pytest.mark.usefixtures("plain_graphs")
+@pytest.mark.usefixtures("quick_runs")
 @pytest.mark.parametrize("path", [README, USING], ids=lambda path: path.name)
 def test_the_python_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.setattr(bb, "load_dataset", load_short(bb.load_dataset, 48))

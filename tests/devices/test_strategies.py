@@ -40,12 +40,13 @@ def free_address():
         return f"127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow  # a process that compiles a model for each strategy
 def test_two_replicas():
     alone, mirrored = losses(start("none", "mirrored"), 2)
     np.testing.assert_allclose(mirrored, alone, rtol=0, atol=1e-4)
 
 
-@pytest.mark.slow  # two replicas are the same strategy, in one process
+@pytest.mark.slow  # three processes
 def test_two_workers():
     cluster = {"worker": [free_address(), free_address()]}
     workers = [

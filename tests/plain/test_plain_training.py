@@ -1,6 +1,5 @@
 """Masks, pairs, losses, windows, tags; and a model of each kind that learns."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -29,12 +28,7 @@ PIECES += ["##s", "##e"]
 SIZES = {"V": len(PIECES), "D": 8, "L": 1, "N": 2, "F": 8, "P": 16}
 
 
-@pytest.fixture(autouse=True)
-def without_xla(monkeypatch):
-    """Spares the seconds that XLA needs for models that train for one."""
-    if keras.backend.backend() == "tensorflow":
-        name = "keras.src.trainers.trainer.model_supports_jit"
-        monkeypatch.setattr(name, lambda model: False)
+pytestmark = pytest.mark.usefixtures("quick_runs")
 
 
 @pytest.fixture
@@ -109,7 +103,7 @@ def test_norms_and_biases_do_not_decay(tokenizer):
     assert decays == {"kernel", "embeddings"}
 
 
-def test_a_model_learns_both_tasks(tokenizer):
+def test_a_model_learns_both_tasks(tokenizer, graphs):
     documents = [["a a a", "b b b"] * 10, ["c c c", "d d d"] * 10]
     rng = np.random.default_rng(0)
     stream = batches(tokenizer, documents, rng, size=16, max_length=9)
