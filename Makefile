@@ -92,7 +92,8 @@ COMPARE := -m pytest --nbval $(NBVAL) \
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
 	--ignore=tests/site -m 'not slow' $(SIDE_BY_SIDE)
 # The tests whose code a backend computes, and what they stand on. Texts,
-# shards, arguments and metrics in NumPy are the same on both.
+# shards, arguments and metrics in NumPy are the same on both. Counting
+# compilations and joining processes take minutes: `make test-jax` has them.
 ROOMS := plain devices weights model decoder
 TRAINING := averaging checkpoint losses optimizers
 PRETRAINING := evaluation look_at_neighbors packed pretrain train_on_gpu
@@ -104,6 +105,7 @@ MODEL_TESTS := tests/test_runtime.py tests/test_islands.py \
 	$(FINETUNING:%=tests/finetuning/test_%.py) \
 	$(addprefix --ignore=tests/decoder/test_,generate_checks.py \
 	causal_config.py seq2seq_config.py) \
+	$(addprefix --ignore=tests/devices/test_,compilations.py processes.py) \
 	-m 'not slow and not any_backend' $(SIDE_BY_SIDE)
 PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py $(SIDE_BY_SIDE)
 
