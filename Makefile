@@ -129,7 +129,7 @@ test-jax: test-jax-units test-jax-notebooks ## all with JAX alone; outputs not c
 
 test-slow: test-slow-tensorflow test-slow-jax ## the tests that take minutes
 
-# Each of these parts ends within an hour.
+# Part after part: each can be run by itself.
 test-all: check test test-book test-jax test-peers test-beam test-site test-slow ## all tests, in parts; hours
 
 test-units: $(DEV_STAMP)

@@ -43,7 +43,7 @@ def masked_loss(labels, logits):
 
 
 def accuracy(labels, logits):
-    """Returns how many of the labels from 0 on have the largest logit."""
+    """Returns the share of the labels from 0 on with the largest logit."""
     labels = ops.cast(labels, "int32")
     counts = ops.cast(labels >= 0, "float32")
     right = ops.cast(ops.argmax(logits, axis=-1), "int32") == labels

@@ -87,7 +87,7 @@ def test_what_it_saves_it_loads(tmp_path):
     assert largest_difference(flat(model(batch)), flat(again(batch))) == 0
 
 
-def compare_states(folder, tolerance, capsys=None):
+def compare_states(folder, tolerance):
     """Compares every layer's vectors of a folder's model, and both heads."""
     texts = ["The bank was shut.", "So she sat on the [MASK] of the river."]
     model, tokenizer = weights.from_folder(folder)

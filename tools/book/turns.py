@@ -19,7 +19,7 @@ from pathlib import Path
 import book
 
 SECONDS = Path(__file__).with_suffix(".json")
-WORKERS = 3  # that the kept seconds were measured with
+WORKERS = 3  # of `make test-turns`, whose minutes are spent
 NEWEST = 20  # commits that are looked at
 TIMED = re.compile(r"([\d.]+)s (?:setup|call|teardown) +(notebooks/\S+\.ipynb)")
 
