@@ -28,7 +28,7 @@ PIECES += ["##s", "##e"]
 SIZES = {"V": len(PIECES), "D": 8, "L": 1, "N": 2, "F": 8, "P": 16}
 
 
-pytestmark = pytest.mark.usefixtures("quick_runs")
+pytestmark = pytest.mark.usefixtures("graphs")
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_norms_and_biases_do_not_decay(tokenizer):
     assert decays == {"kernel", "embeddings"}
 
 
-def test_a_model_learns_both_tasks(tokenizer, graphs):
+def test_a_model_learns_both_tasks(tokenizer):
     documents = [["a a a", "b b b"] * 10, ["c c c", "d d d"] * 10]
     rng = np.random.default_rng(0)
     stream = batches(tokenizer, documents, rng, size=16, max_length=9)
