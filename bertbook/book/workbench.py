@@ -1,0 +1,440 @@
+"""Your turn: what the reader writes is checked, kept and used.
+
+A chapter calls `start` first. A cell under `part` holds what the reader writes;
+the cell after it, under `book`, what the book has in its place. Both give back
+what is used from there on: the reader's where it passed, else the book's.
+`check` does the same for functions that one notebook needs and `mybert` does
+not.
+"""
+
+import ast
+import contextlib
+import copy
+import inspect
+import linecache
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from bertbook.book import mybert
+from bertbook.book.comparing import both, brief, collected, difference
+from bertbook.book.mybert import BOOKS, YOURS
+from bertbook.book.parts import PARTS
+
+SECONDS = 20  # that a try may take
+_passed: dict[str, Any] = {}  # practice of this notebook that was right
+
+
+def start() -> None:
+    """Completes `mybert`, loads it, and says in a line whose its parts are."""
+    if "google.colab" in sys.modules:
+        _offer_drive()
+    for file in mybert.FILES:
+        mybert.save(file, mybert.sections(file))
+    mine = _mine()
+    names = f" ({', '.join(mine)})" if mine else ""
+    print(f"mybert: {len(mine)} of {len(PARTS)} parts are yours{names}")
+    for name in mine:
+        if words := fault(name, _section(name)[1]):
+            print(f"{name}: it does not pass any more: {words}.")
+    mybert.reload()
+
+
+def part(thing: Any) -> Any:
+    """Checks a definition of the reader's, and keeps it where it is right.
+
+    Use it as a decorator. It prints what is wrong, or where the part is kept,
+    and whose is used from there on.
+
+    Returns:
+        The reader's definition if it passed now or before, else the book's.
+
+    Raises:
+        ValueError: The name is no part of `mybert`.
+    """
+    name = thing.__name__
+    if name not in PARTS:
+        raise ValueError(
+            f"`{name}` must be a part of mybert: {', '.join(PARTS)}. "
+            f"Received: {name!r}."
+        )
+    file = PARTS[name].file
+    sections = mybert.sections(file)
+    owner = sections[name][0]
+    source = _source_in(_cell_of(sys._getframe(1)), name)
+    if not _is_written(source):
+        said = "not written yet"
+    elif words := fault(name, source):
+        said = f"not yet: {words}"
+    else:
+        said = f"right, kept in mybert/{file}.py"
+        owner = YOURS
+        mybert.save(file, sections | {name: (YOURS, source)})
+    print(f"{name}: {said}.\nUsed from here on: {owner}.")
+    return _in_force(name)
+
+
+def book(thing: Any) -> Any:
+    """Puts what the reader wrote in the place of what the book shows.
+
+    Use it as a decorator of the answer to a part, or to a function that
+    `check` has seen.
+
+    Returns:
+        The reader's definition if it passed, else the book's.
+    """
+    name = thing.__name__
+    kept = name in PARTS
+    used = _in_force(name) if kept else _passed.get(name, thing)
+    owner = _section(name)[0] if kept else YOURS if name in _passed else BOOKS
+    print(f"Used from here on: {owner}.")
+    return used
+
+
+def check(function: Callable, *cases: tuple[tuple, Any]) -> None:
+    """Prints whether a function is right that only this notebook needs.
+
+    Args:
+        function: The one that the reader wrote. While its body is `...`, the
+            line says that it is not written yet.
+        *cases: Pairs of the arguments, as a tuple, and the right value, as
+            `difference` compares them. What a generator yields is a list.
+
+    Raises:
+        ValueError: There are no cases.
+    """
+    if not cases:
+        raise ValueError("`cases` must hold at least one. Received: none.")
+    name = getattr(function, "__name__", type(function).__name__)
+    _passed.pop(name, None)
+    for arguments, expected in cases:
+        try:
+            received = _outcome(function, arguments)
+        except Exception as error:
+            print(
+                f"{name}: {_error_in_words(error, '<ipython', '/ipykernel_')}"
+            )
+            return
+        if received is None and expected is not None:
+            print(f"{name}: {_nothing(function)}")
+            return
+        if problem := difference(received, expected):
+            print(f"{name}({', '.join(map(brief, arguments))}): {problem}")
+            return
+    _passed[name] = function
+    print(f"{name}: right, {len(cases)} of {len(cases)} checks")
+
+
+def trace(agrees: Callable[[ModuleType], Any]) -> list[str]:
+    """Finds the parts of the reader's that make the whole disagree.
+
+    Puts the book's in the place of each part of the reader's, one at a time,
+    then of more and more of them, until the whole agrees.
+
+    Args:
+        agrees: Takes a package such as `mybert` and tells whether it does what
+            it should. An error counts as no.
+
+    Returns:
+        The names of the parts at fault: none where the whole agrees.
+    """
+
+    def holds(swapped):
+        changes = {name: (BOOKS, _answer(name)) for name in swapped}
+        with contextlib.suppress(Exception):
+            texts = mybert.texts(changes, mine=True)
+            return bool(agrees(mybert.run("_swapped", texts)))
+        return False
+
+    mine = _mine()
+    tries = [[], *([name] for name in mine)]
+    tries += [mine[:count] for count in range(2, len(mine) + 1)]
+    found = next((swapped for swapped in tries if holds(swapped)), None)
+    if found is None:
+        print("It disagrees with the book's parts, too.")
+    for name in found or []:
+        print(f"At fault: {name}, in mybert/{PARTS[name].file}.py.")
+    return found or []
+
+
+def fault(name: str, source: str) -> str:
+    """Returns what is wrong with a part, in words; "" if nothing is.
+
+    All other parts are the book's.
+
+    Args:
+        name: Of the part.
+        source: Its definition, with the imports and helpers that it needs.
+    """
+    if clash := _clash(name, source):
+        return f"`{clash}` is another part of the file: call yours otherwise"
+    right = _tried(name, _answer(name))
+    got = _tried(name, source)
+    if not isinstance(got, Exception):
+        if words := _raw_fault(got, right):
+            return words
+        if _equal(got, right):
+            return ""
+    for place, (_, _, words) in enumerate(PARTS[name].mistakes):
+        if _equal(got, _tried_mistake(name, place)):
+            return words
+    if isinstance(got, Exception):
+        return _error_in_words(got, f"<_tried.{PARTS[name].file}>")
+    return _difference_in_words(name, got, right)
+
+
+def edited(name: str, place: int) -> str:
+    """Returns the book's source of a part with one of its mistakes."""
+    old, new, _ = PARTS[name].mistakes[place]
+    source = _answer(name)
+    if source.count(old) != 1 and not source.count(old):
+        raise ValueError(f"`{name}` must hold the mistake's source: {old!r}.")
+    return source.replace(old, new)
+
+
+# ------------------------------------------------------------ trying a part
+
+
+def _tried(name: str, source: str) -> Any:
+    """Runs a part among the book's others; returns its result or its error."""
+    texts = mybert.texts({name: (YOURS, source)}, mine=False)
+    part = PARTS[name]
+    try:
+        with _time_limit():
+            package = mybert.run("_tried", texts)
+            thing = getattr(getattr(package, part.file), name)
+            if part.attempt:
+                return part.attempt(thing)
+            return [_outcome(thing, each) for each in part.arguments]
+    except Exception as error:
+        return error
+
+
+@cache
+def _tried_mistake(name: str, place: int) -> Any:
+    return _tried(name, edited(name, place))
+
+
+class ChangedArgumentError(Exception):
+    """A function changed what it was given."""
+
+
+def _outcome(function: Callable, arguments: tuple) -> Any:
+    """Calls a function with copies, and collects what it yields."""
+    given = copy.deepcopy(arguments)
+    result = collected(function(*given))
+    with contextlib.suppress(TypeError):  # of a kind that is not compared
+        if difference(given, arguments):
+            raise ChangedArgumentError(
+                "it changes what it is given; work on a copy"
+            )
+    return result
+
+
+@contextlib.contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raises TimeoutError where a loop does not end, on Linux and macOS."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def stop(number, frame):
+        raise TimeoutError(f"not done after {SECONDS} s: does the loop end?")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ------------------------------------------------------------------ in words
+
+
+def _raw_fault(got: Any, right: Any) -> str:
+    """Returns what is wrong before values are compared, or ""."""
+    outcomes = got if isinstance(got, list) else [got]
+    wanted = right if isinstance(right, list) else [right]
+    for one, other in zip(outcomes, wanted, strict=True):
+        if one is None and other is not None:
+            return "it returns nothing: is there a `return`?"
+    return ""
+
+
+def _difference_in_words(name: str, got: Any, right: Any) -> str:
+    if PARTS[name].attempt:
+        return difference(got, right)
+    for arguments, one, other in zip(
+        PARTS[name].arguments, got, right, strict=True
+    ):
+        if problem := _kind_of(one, other) or difference(one, other):
+            return f"`{name}({', '.join(map(brief, arguments))})`: {problem}"
+    return ""
+
+
+def _kind_of(got: Any, right: Any) -> str:
+    """Tells a list from a tuple, a dictionary and others."""
+    if isinstance(right, list) and not isinstance(got, list):
+        return f"it must be a list, received a {type(got).__name__}"
+    return ""
+
+
+def _equal(got: Any, right: Any) -> bool:
+    """Compares two results, or two errors by what they say."""
+    if isinstance(got, Exception) or isinstance(right, Exception):
+        return (type(got), str(got)) == (type(right), str(right))
+    if isinstance(got, list) and isinstance(right, list):
+        if any(map(_kind_of, got, right)):
+            return False
+    with contextlib.suppress(TypeError):
+        return not difference(got, right)
+    return False
+
+
+def _error_in_words(error: Exception, *files: str) -> str:
+    """Returns what an error says, and in which line of the reader's."""
+    if isinstance(error, ChangedArgumentError):
+        return str(error)
+    if isinstance(error, NameError) and error.name:
+        return (
+            f"`{error.name}` is not known there: import or define it in this "
+            "cell, or take it as an argument"
+        )
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if any(name in f.filename for name in files)]
+    where = f", in your line `{own[-1].line}`" if own else ""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}{where}: {lines[-1][:200]}"
+
+
+def _nothing(function: Callable) -> str:
+    """Tells a function that is not written from one without `return`."""
+    try:
+        source = inspect.getsource(function)
+        written = _is_written(inspect.cleandoc("\n" + source))
+    except (OSError, TypeError, SyntaxError):
+        written = False
+    if written:
+        return "it returns nothing: is there a `return`?"
+    return "not written yet"
+
+
+# --------------------------------------------------------------- the sources
+
+
+def _cell_of(frame: Any) -> str:
+    """Returns the source of the cell that runs."""
+    return "".join(linecache.getlines(frame.f_code.co_filename))
+
+
+def _source_in(cell: str, name: str) -> str:
+    """Returns a definition of a cell with all of the cell that it needs."""
+    tree, lines = ast.parse(_without_magics(cell)), cell.splitlines()
+    kept: list[ast.stmt] = []
+    needed = {name}
+    for node in reversed(tree.body):
+        if _names_bound(node) & needed or isinstance(
+            node, ast.Import | ast.ImportFrom
+        ):
+            needed |= _names_used(node)
+            kept.insert(0, node)
+    pieces = []
+    for node in kept:
+        if any(
+            getattr(node, "name", "") == other
+            for other in PARTS.keys() - {name}
+        ):
+            continue
+        if "workbench" in ast.unparse(node).split("(")[0]:
+            continue
+        decorators = [
+            "@" + ast.unparse(one)
+            for one in getattr(node, "decorator_list", [])
+            if ast.unparse(one) not in ("part", "workbench.part")
+        ]
+        text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        pieces.append("\n".join([*decorators, text]))
+    return "\n\n\n".join(pieces)
+
+
+def _without_magics(cell: str) -> str:
+    """Blanks the lines that only IPython knows."""
+    return "\n".join(
+        "" if line.startswith(("%", "!")) else line
+        for line in cell.splitlines()
+    )
+
+
+def _names_bound(node: ast.stmt) -> set[str]:
+    """Returns the names that a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return {
+            one.id
+            for one in ast.walk(node)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+        }
+    return set()
+
+
+def _names_used(node: ast.stmt) -> set[str]:
+    return {
+        one.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    }
+
+
+def _is_written(source: str) -> bool:
+    """Returns whether no body of a definition is still `...`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            last = node.body[-1]
+            if (
+                isinstance(last, ast.Expr)
+                and isinstance(last.value, ast.Constant)
+                and last.value.value is ...
+            ):
+                return False
+    return True
+
+
+def _clash(name: str, source: str) -> str:
+    """Returns a helper that has the name of another definition, or ""."""
+    own = mybert.definitions(source).keys() - {name}
+    return next(iter(own & mybert.books(PARTS[name].file).keys()), "")
+
+
+def _answer(name: str) -> str:
+    return mybert.books(PARTS[name].file)[name]
+
+
+def _section(name: str) -> tuple[str, str]:
+    return mybert.sections(PARTS[name].file)[name]
+
+
+def _mine() -> list[str]:
+    return [name for name in PARTS if _section(name)[0] == YOURS]
+
+
+def _in_force(name: str) -> Any:
+    return getattr(getattr(mybert.reload(), PARTS[name].file), name)
+
+
+def _offer_drive() -> None:
+    """Asks for Google Drive, where what the reader writes outlives Colab."""
+    try:
+        from google.colab import drive
+
+        drive.mount(str(mybert.IN_DRIVE.parents[1]))
+    except Exception as error:
+        print(f"No Drive ({error}): what you write goes with this machine.")
