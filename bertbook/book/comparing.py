@@ -140,4 +140,8 @@ def brief(value: Any) -> str:
     if hasattr(value, "shape"):
         return f"array of {tuple(value.shape)}"
     text = repr(value)
-    return text if len(text) < SHORT else text[: SHORT - 3] + "..."
+    if len(text) < SHORT:
+        return text
+    if isinstance(value, str):
+        return f"{value[:20]!r}... of {len(value)} characters"
+    return text[: SHORT - 3] + "..."

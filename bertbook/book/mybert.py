@@ -1,7 +1,7 @@
 """The files of `mybert`, the reader's package: read, written and run.
 
 Each definition stands under a line that says whose it is, `# ---- NAME: yours`
-or `# ---- NAME: the book's`, and what stands before the first of them belongs to
+or `# ---- NAME: the book's`; what stands before the first of them belongs to
 the whole file. The book's definitions are those of `bertbook.plain`. What is
 edited by hand counts as the reader's.
 """
@@ -34,7 +34,7 @@ FILES = (
 )
 IN_DRIVE = Path("/content/drive/MyDrive/mybert")  # of Google, in Colab
 _MARK = re.compile(r"^# ---- (\w+): (yours|the book's)\n", re.MULTILINE)
-_RECORD = ".book.json"  # what the book wrote, so that an edit shows
+_RECORD = ".written.json"  # digests, so that an edit by hand shows
 Sections = dict[str, tuple[str, str]]  # name: whose it is, its source
 _loaded: dict[str, str] = {}  # file of `mybert`: the text that was run
 
@@ -115,31 +115,52 @@ def sections(file: str) -> Sections:
 
 def text_of(file: str, parts: Sections) -> str:
     """Returns the text of a file with these definitions."""
-    head = _head_of_book(file)
-    own = _MARK.split(_read(file))[0].splitlines()
-    for line in own:  # an import of the reader's
-        if line.strip() and not line.startswith("# ") and line not in head:
-            head += f"\n{line}"
     body = "\n\n\n".join(
         f"# ---- {name}: {owner}\n{source}"
         for name, (owner, source) in parts.items()
     )
-    return f"# {file}, of my BERT. What is `yours` stays as it is.\n{head}\n\n\n{body}\n"
+    return f"{_head(file)}\n\n\n{body}\n"
 
 
-def save(file: str, parts: Sections) -> None:
-    """Writes a file, at once or not at all."""
+def _head(file: str) -> str:
+    """Returns what stands above the definitions, with the reader's imports."""
+    head = f"# {file}, of my BERT. What is `yours` stays as it is."
+    head += "\n" + _head_of_book(file)
+    own = _MARK.split(_read(file))[0].strip()
+    try:
+        statements = ast.parse(own).body
+    except SyntaxError:
+        return own  # a slip of the reader's, who sees it where it stands
+    known = set(map(ast.unparse, ast.parse(head).body))
+    new = [ast.unparse(node) for node in statements]
+    return "\n".join([head, *(text for text in new if text not in known)])
+
+
+def save(file: str, parts: Sections, passed: str = "") -> None:
+    """Writes a file, at once or not at all.
+
+    Args:
+        file: Its name.
+        parts: Its definitions.
+        passed: The part of the reader's that was just found right.
+    """
     place = folder()
     place.mkdir(parents=True, exist_ok=True)
     (place / "__init__.py").touch()
     record = _record()
     for name, (owner, source) in parts.items():
-        record[name] = _digest(source) if owner == BOOKS else ""
+        if owner == BOOKS or name == passed:
+            record[name] = _digest(source)
     text = text_of(file, parts)
     if text != _read(file):
         files.write_text(place / f"{file}.py", text)
     if record != _record():
         files.write_text(place / _RECORD, json.dumps(record, indent=1) + "\n")
+
+
+def has_passed(name: str, source: str) -> bool:
+    """Returns whether a source is the one that was found right last."""
+    return _record().get(name) == _digest(source)
 
 
 def texts(changes: Mapping[str, tuple[str, str]], mine: bool) -> dict[str, str]:

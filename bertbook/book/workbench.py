@@ -16,17 +16,19 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
 from bertbook.book import mybert
-from bertbook.book.comparing import both, brief, collected, difference
+from bertbook.book.comparing import brief, collected, difference
 from bertbook.book.mybert import BOOKS, YOURS
 from bertbook.book.parts import PARTS
 
-SECONDS = 20  # that a try may take
+SECONDS = 20  # that a call may take
+Results = dict[str, Any]  # of calls by their names
 _passed: dict[str, Any] = {}  # practice of this notebook that was right
 
 
@@ -40,7 +42,10 @@ def start() -> None:
     names = f" ({', '.join(mine)})" if mine else ""
     print(f"mybert: {len(mine)} of {len(PARTS)} parts are yours{names}")
     for name in mine:
-        if words := fault(name, _section(name)[1]):
+        source = _section(name)[1]
+        if mybert.has_passed(name, source):
+            continue
+        if words := fault(name, source):
             print(f"{name}: it does not pass any more: {words}.")
     mybert.reload()
 
@@ -74,7 +79,7 @@ def part(thing: Any) -> Any:
     else:
         said = f"right, kept in mybert/{file}.py"
         owner = YOURS
-        mybert.save(file, sections | {name: (YOURS, source)})
+        mybert.save(file, sections | {name: (YOURS, source)}, passed=name)
     print(f"{name}: {said}.\nUsed from here on: {owner}.")
     return _in_force(name)
 
@@ -112,12 +117,13 @@ def check(function: Callable, *cases: tuple[tuple, Any]) -> None:
         raise ValueError("`cases` must hold at least one. Received: none.")
     name = getattr(function, "__name__", type(function).__name__)
     _passed.pop(name, None)
+    code = getattr(function, "__code__", None)
     for arguments, expected in cases:
         try:
-            received = _outcome(function, arguments)
+            received = collected(_outcome(function, arguments))
         except Exception as error:
             print(
-                f"{name}: {_error_in_words(error, '<ipython', '/ipykernel_')}"
+                f"{name}: {_error_in_words(error, code and code.co_filename)}"
             )
             return
         if received is None and expected is not None:
@@ -143,22 +149,30 @@ def trace(agrees: Callable[[ModuleType], Any]) -> list[str]:
     Returns:
         The names of the parts at fault: none where the whole agrees.
     """
+    places = {
+        name: file
+        for file in mybert.FILES
+        for name, (owner, _) in mybert.sections(file).items()
+        if owner == YOURS and name in mybert.books(file)
+    }
 
     def holds(swapped):
-        changes = {name: (BOOKS, _answer(name)) for name in swapped}
+        changes = {
+            name: (BOOKS, mybert.books(places[name])[name]) for name in swapped
+        }
         with contextlib.suppress(Exception):
             texts = mybert.texts(changes, mine=True)
             return bool(agrees(mybert.run("_swapped", texts)))
         return False
 
-    mine = _mine()
+    mine = list(places)
     tries = [[], *([name] for name in mine)]
     tries += [mine[:count] for count in range(2, len(mine) + 1)]
     found = next((swapped for swapped in tries if holds(swapped)), None)
     if found is None:
         print("It disagrees with the book's parts, too.")
     for name in found or []:
-        print(f"At fault: {name}, in mybert/{PARTS[name].file}.py.")
+        print(f"At fault: {name}, in mybert/{places[name]}.py.")
     return found or []
 
 
@@ -171,52 +185,78 @@ def fault(name: str, source: str) -> str:
         name: Of the part.
         source: Its definition, with the imports and helpers that it needs.
     """
-    if clash := _clash(name, source):
+    try:
+        clash = _clash(name, source)
+    except SyntaxError as error:
+        return (
+            f"line {error.lineno}, `{(error.text or '').strip()}`: {error.msg}"
+        )
+    if clash:
         return f"`{clash}` is another part of the file: call yours otherwise"
     right = _tried(name, _answer(name))
     got = _tried(name, source)
-    if not isinstance(got, Exception):
-        if words := _raw_fault(got, right):
-            return words
-        if _equal(got, right):
-            return ""
+    if words := _raw_fault(got, right):
+        return words
+    if _equal(got, right):
+        return ""
     for place, (_, _, words) in enumerate(PARTS[name].mistakes):
         if _equal(got, _tried_mistake(name, place)):
             return words
-    if isinstance(got, Exception):
-        return _error_in_words(got, f"<_tried.{PARTS[name].file}>")
     return _difference_in_words(name, got, right)
 
 
 def edited(name: str, place: int) -> str:
-    """Returns the book's source of a part with one of its mistakes."""
+    """Returns the book's source of a part with one of its mistakes.
+
+    Raises:
+        ValueError: The book's source does not hold what is edited.
+    """
     old, new, _ = PARTS[name].mistakes[place]
-    source = _answer(name)
-    if source.count(old) != 1 and not source.count(old):
-        raise ValueError(f"`{name}` must hold the mistake's source: {old!r}.")
+    if old not in (source := _answer(name)):
+        raise ValueError(f"`{name}` must hold what is edited: {old!r}.")
     return source.replace(old, new)
 
 
 # ------------------------------------------------------------ trying a part
 
 
-def _tried(name: str, source: str) -> Any:
-    """Runs a part among the book's others; returns its result or its error."""
-    texts = mybert.texts({name: (YOURS, source)}, mine=False)
+def _tried(name: str, source: str) -> Results:
+    """Runs a part among the book's others.
+
+    Returns:
+        The result of each call by its name, or the error that it raised.
+    """
     part = PARTS[name]
+    texts = mybert.texts({name: (YOURS, source)}, mine=False)
     try:
-        with _time_limit():
-            package = mybert.run("_tried", texts)
-            thing = getattr(getattr(package, part.file), name)
-            if part.attempt:
-                return part.attempt(thing)
-            return [_outcome(thing, each) for each in part.arguments]
+        package = mybert.run("_tried", texts)
+        thing = getattr(getattr(package, part.file), name)
+        calls = (
+            part.attempt(thing)
+            if part.attempt
+            else {
+                f"`{name}({', '.join(map(brief, each))})`": partial(
+                    _outcome, thing, each
+                )
+                for each in part.arguments
+            }
+        )
     except Exception as error:
-        return error
+        return {"": error}
+    results: Results = {}
+    for label, call in calls.items():
+        try:
+            with _time_limit(), warnings.catch_warnings(action="ignore"):
+                results[label] = call()
+        except Exception as error:
+            results[label] = error
+            if isinstance(error, TimeoutError):
+                break
+    return results
 
 
 @cache
-def _tried_mistake(name: str, place: int) -> Any:
+def _tried_mistake(name: str, place: int) -> Results:
     return _tried(name, edited(name, place))
 
 
@@ -225,9 +265,9 @@ class ChangedArgumentError(Exception):
 
 
 def _outcome(function: Callable, arguments: tuple) -> Any:
-    """Calls a function with copies, and collects what it yields."""
+    """Calls a function with copies of its arguments."""
     given = copy.deepcopy(arguments)
-    result = collected(function(*given))
+    result = function(*given)
     with contextlib.suppress(TypeError):  # of a kind that is not compared
         if difference(given, arguments):
             raise ChangedArgumentError(
@@ -259,47 +299,54 @@ def _time_limit() -> Iterator[None]:
 # ------------------------------------------------------------------ in words
 
 
-def _raw_fault(got: Any, right: Any) -> str:
+def _raw_fault(got: Results, right: Results) -> str:
     """Returns what is wrong before values are compared, or ""."""
-    outcomes = got if isinstance(got, list) else [got]
-    wanted = right if isinstance(right, list) else [right]
-    for one, other in zip(outcomes, wanted, strict=True):
+    for label, one in got.items():
+        other = right.get(label)
+        if isinstance(one, Exception):
+            continue
         if one is None and other is not None:
             return "it returns nothing: is there a `return`?"
+        if isinstance(one, Iterator):
+            return "it yields its items one by one; return a list of them"
+        if isinstance(other, list) and not isinstance(one, list):
+            return f"it must return a list; it returns {_kind(one)}"
     return ""
 
 
-def _difference_in_words(name: str, got: Any, right: Any) -> str:
-    if PARTS[name].attempt:
-        return difference(got, right)
-    for arguments, one, other in zip(
-        PARTS[name].arguments, got, right, strict=True
-    ):
-        if problem := _kind_of(one, other) or difference(one, other):
-            return f"`{name}({', '.join(map(brief, arguments))})`: {problem}"
+def _kind(value: Any) -> str:
+    """Returns the type of a value with its article."""
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
+def _difference_in_words(name: str, got: Results, right: Results) -> str:
+    """Returns the first error, else the first difference."""
+    for one in got.values():
+        if isinstance(one, Exception):
+            return _error_in_words(one, f"<_tried.{PARTS[name].file}>")
+    for label, one in got.items():
+        if problem := difference(one, right[label]):
+            return f"{label}: {problem}" if label else problem
     return ""
 
 
-def _kind_of(got: Any, right: Any) -> str:
-    """Tells a list from a tuple, a dictionary and others."""
-    if isinstance(right, list) and not isinstance(got, list):
-        return f"it must be a list, received a {type(got).__name__}"
-    return ""
+def _equal(got: Results, right: Results) -> bool:
+    """Compares results, and errors by what they say."""
+
+    def same(one, other):
+        if isinstance(one, Exception) or isinstance(other, Exception):
+            return (type(one), str(one)) == (type(other), str(other))
+        with contextlib.suppress(TypeError):  # of a kind that is not compared
+            return not difference(one, other)
+        return False
+
+    return got.keys() == right.keys() and all(
+        same(one, right[label]) for label, one in got.items()
+    )
 
 
-def _equal(got: Any, right: Any) -> bool:
-    """Compares two results, or two errors by what they say."""
-    if isinstance(got, Exception) or isinstance(right, Exception):
-        return (type(got), str(got)) == (type(right), str(right))
-    if isinstance(got, list) and isinstance(right, list):
-        if any(map(_kind_of, got, right)):
-            return False
-    with contextlib.suppress(TypeError):
-        return not difference(got, right)
-    return False
-
-
-def _error_in_words(error: Exception, *files: str) -> str:
+def _error_in_words(error: Exception, file: str | None) -> str:
     """Returns what an error says, and in which line of the reader's."""
     if isinstance(error, ChangedArgumentError):
         return str(error)
@@ -309,7 +356,7 @@ def _error_in_words(error: Exception, *files: str) -> str:
             "cell, or take it as an argument"
         )
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if any(name in f.filename for name in files)]
+    own = [frame for frame in frames if frame.filename == file]
     where = f", in your line `{own[-1].line}`" if own else ""
     lines = str(error).strip().splitlines() or [""]
     return f"{type(error).__name__}{where}: {lines[-1][:200]}"
@@ -353,7 +400,7 @@ def _source_in(cell: str, name: str) -> str:
             for other in PARTS.keys() - {name}
         ):
             continue
-        if "workbench" in ast.unparse(node).split("(")[0]:
+        if _is_of_the_book(node):
             continue
         decorators = [
             "@" + ast.unparse(one)
@@ -363,6 +410,14 @@ def _source_in(cell: str, name: str) -> str:
         text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         pieces.append("\n".join([*decorators, text]))
     return "\n\n\n".join(pieces)
+
+
+def _is_of_the_book(node: ast.stmt) -> bool:
+    """Returns whether a statement imports bertbook, which mybert does not."""
+    if isinstance(node, ast.ImportFrom):
+        return (node.module or "").split(".")[0] == "bertbook"
+    names = node.names if isinstance(node, ast.Import) else []
+    return any(one.name.split(".")[0] == "bertbook" for one in names)
 
 
 def _without_magics(cell: str) -> str:
