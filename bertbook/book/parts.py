@@ -572,7 +572,7 @@ NEAREST = Part(
 
 def _weights_of(layer: Any, path: str = "") -> dict[str, Any]:
     """Returns the variables of a layer by the attributes that lead to them."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in sorted(vars(layer).items()):
         if name.startswith("_"):
             continue
