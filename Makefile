@@ -34,7 +34,9 @@ BEAM_STAMP := $(BEAM_ENV)/.installed-beam
 DOCS_STAMP := $(DOCS_ENV)/.installed-docs
 
 LISTS := pyproject.toml constraints.txt
-# What is imported is compiled then: that takes less time than all of it.
+# What is imported is compiled then, once: that takes less time than all of it.
+# Where bytecode is not written, each Python compiles all again, for 8 seconds.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := bin/python -m pip install -q --disable-pip-version-check --no-compile \
 	-c constraints.txt
 SAY = @echo "Installing into $(@D), once; it takes a few minutes."
@@ -92,20 +94,23 @@ COMPARE := -m pytest --nbval $(NBVAL) \
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
 	--ignore=tests/site -m 'not slow' $(SIDE_BY_SIDE)
 # The tests whose code a backend computes, and what they stand on. Texts,
-# shards, arguments and metrics in NumPy are the same on both. Counting
-# compilations and joining processes take minutes: `make test-jax` has them.
+# shards, arguments and metrics in NumPy are the same on both. What compiles
+# for minutes is left to `make test-jax`.
 ROOMS := plain devices weights model decoder
 TRAINING := averaging checkpoint losses optimizers
-PRETRAINING := evaluation look_at_neighbors packed pretrain train_on_gpu
-FINETUNING := callbacks finetune odd_data own_files packed scores weighting
+PRETRAINING := evaluation look_at_neighbors pretrain train_on_gpu
+FINETUNING := finetune scores weighting
+FOR_MINUTES := devices/test_compilations devices/test_processes \
+	weights/test_lora weights/test_keras_config weights/test_matrices \
+	decoder/test_generate decoder/test_incremental
+CHECKS := generate_checks causal_config seq2seq_config
 MODEL_TESTS := tests/test_runtime.py tests/test_islands.py \
 	tests/batches/test_feeding.py \
 	$(ROOMS:%=tests/%) $(TRAINING:%=tests/training/test_%.py) \
 	$(PRETRAINING:%=tests/pretraining/test_%.py) \
 	$(FINETUNING:%=tests/finetuning/test_%.py) \
-	$(addprefix --ignore=tests/decoder/test_,generate_checks.py \
-	causal_config.py seq2seq_config.py) \
-	$(addprefix --ignore=tests/devices/test_,compilations.py processes.py) \
+	$(CHECKS:%=--ignore=tests/decoder/test_%.py) \
+	$(FOR_MINUTES:%=--ignore=tests/%.py) \
 	-m 'not slow and not any_backend' $(SIDE_BY_SIDE)
 PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py $(SIDE_BY_SIDE)
 
@@ -172,9 +177,9 @@ test-slow-tensorflow: $(DEV_STAMP)
 
 test-slow-jax: $(JAX_STAMP)
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest \
-	tests/devices tests/finetuning tests/relatives \
-	tests/pretraining/test_pretrain.py \
-	-m slow
+	tests/devices tests/finetuning tests/relatives tests/weights \
+	tests/translation tests/pretraining/test_pretrain.py \
+	tests/book/test_moving.py -m slow
 
 check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff check .

@@ -193,6 +193,7 @@ def train(steps, whole, **options):
     return [float(model.train_on_batch(x, y, weights)) for _ in range(steps)]
 
 
+@pytest.mark.slow  # ten seconds and more
 @tensorflow_only
 def test_losses_of_16_bits_stay_with_those_of_float32(monkeypatch):
     expected = train(12, whole=False)
@@ -245,6 +246,7 @@ def test_weights_of_attention_are_given_on_islands(with_islands):
         np.testing.assert_allclose(sums, 1.0, atol=0.02)
 
 
+@pytest.mark.slow  # ten seconds and more
 @tensorflow_only
 def test_the_update_of_all_variables_compiled_is_the_same():
     results = []

@@ -97,6 +97,7 @@ def test_the_facts_of_a_run_are_those_of_its_log(name):
         assert abs(count / part.tokens - 1) < 0.05
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_the_probe_of_mini_gives_the_numbers_of_its_card():
     tool = importlib.import_module("ship_mini")
     facts = cards.read_facts(cards.MODELS / "mini")

@@ -73,6 +73,7 @@ def namespace(tmp_path, monkeypatch):
         keras.distribution.set_distribution(None)
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_every_call_of_ours_runs(
     namespace, record_property, quick_runs, monkeypatch
 ):

@@ -685,6 +685,7 @@ def test_a_config_must_fit_vocabulary_and_length():
         choose_config("huge", pieces(), EXAMPLES)
 
 
+@pytest.mark.slow  # ten seconds and more
 @pytest.mark.skipif(not ON_TENSORFLOW, reason="islands are TensorFlow's")
 def test_a_killed_run_on_islands_ends_with_the_same_bytes(
     tmp_path, monkeypatch

@@ -64,13 +64,8 @@ def test_a_lesson_hides_what_it_asks_for():
     assert set(batch) == {"input_ids", "masked_lm_positions"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [  # the others are trained by the same code
-        name if name == "BERT" else pytest.param(name, marks=pytest.mark.slow)
-        for name in FAMILY
-    ],
-)
+@pytest.mark.slow  # ten seconds and more
+@pytest.mark.parametrize("name", FAMILY)
 def test_each_learns_and_is_read_layer_by_layer(name, monkeypatch):
     monkeypatch.setattr(ancestors, "may_compile", lambda _: may_compile(False))
     keras.utils.set_random_seed(0)
@@ -101,6 +96,7 @@ def test_each_learns_and_is_read_layer_by_layer(name, monkeypatch):
         assert widths == [ancestors.WIDTH] * 5
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_the_family_is_of_one_size():
     """About a million weights each, with the vocabulary of the runs."""
     special = np.zeros(2_048, bool)

@@ -73,6 +73,7 @@ def test_masked_rows_depend_on_the_seed_alone():
     assert (first["input_ids"] != other["input_ids"]).any()
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_a_model_gets_better_at_its_domain(tmp_path, monkeypatch):
     monkeypatch.setattr(pretrain, "COMPILE", False)
     start = small(BertForPreTraining)

@@ -92,6 +92,7 @@ def test_a_mix_learns_its_shares():
     assert set(names) <= {w.path for w in classifier.trainable_weights}
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_an_encoder_alone_classifies(plain_graphs):
     """Encoder-decoders translate; to classify, the encoder is enough."""
     keras.utils.set_random_seed(0)

@@ -143,6 +143,7 @@ def test_groups_begin_with_the_token_table(classifier):
     assert sum(map(len, groups)) == len(classifier.trainable_variables)
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_layers_are_unfrozen_from_the_top(classifier, monkeypatch):
     batch, labels = draw()
     classifier(batch)
@@ -173,6 +174,7 @@ def test_layers_are_unfrozen_from_the_top(classifier, monkeypatch):
     ]
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_without_gradual_unfreezing_all_groups_learn(classifier):
     batch, labels = draw()
     losses = fit_gradually(

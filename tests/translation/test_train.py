@@ -194,6 +194,7 @@ def test_a_run_ends_in_time_and_stays_ended(tmp_path, monkeypatch):
 # Learning.
 
 
+@pytest.mark.slow  # ten seconds and more
 def test_a_toy_language_is_learned(tmp_path, graphs):
     pytest.importorskip("sacrebleu", reason="needs sacrebleu")
     model = train_translation(

@@ -228,6 +228,7 @@ class KilledError(Exception):
     """Stands for a kill."""
 
 
+@pytest.mark.slow  # ten seconds and more
 @pytest.mark.usefixtures("plain_graphs")
 def test_adapters_of_a_run_that_stopped_end_as_of_one_that_did_not(
     tmp_path, monkeypatch
