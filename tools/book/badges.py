@@ -102,7 +102,7 @@ def pages():
 
 def main():
     """Rewrites chapters, labs and pages, and says which changed."""
-    for chapter in book.everything():
+    for chapter in book.written():
         if book.rewrite(chapter, partial(place, name=chapter.name)):
             print(chapter.name)
     for path in pages():

@@ -56,8 +56,8 @@ def section(name):
     lines = [
         HEADING,
         "",
-        "Each is a notebook of its own, a question further. None is needed for "
-        "the next chapter.",
+        "Each lab is a notebook of its own that takes one question further. No "
+        "later chapter needs it.",
         "",
     ]
     for lab in names:

@@ -155,7 +155,7 @@ def _own_addresses():
 
 def main():
     """Rewrites chapters and labs, says which changed, lists dead links."""
-    for chapter in book.everything():
+    for chapter in book.written():
         if book.rewrite(chapter, partial(refresh, name=chapter.name)):
             print(chapter.name)
     status = 0

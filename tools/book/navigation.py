@@ -207,7 +207,11 @@ def _target(match, word):
 @cache
 def names_by_number():
     """Returns the name of each chapter by its two digits."""
-    return {chapter.number: chapter.name for chapter in book.chapters()}
+    return {
+        chapter.number: chapter.name
+        for chapter in book.written()
+        if not chapter.is_lab
+    }
 
 
 @cache

@@ -126,7 +126,7 @@ def refresh(notebook):
 
 def main():
     """Rewrites the quotes of chapters and labs and says what changed."""
-    for chapter in book.everything():
+    for chapter in book.written():
         changed = []
 
         def change(notebook, found=changed):
