@@ -182,6 +182,7 @@ def read_twin(path):
 
 def write_notebook(notebook, path):
     """Writes an `.ipynb` file, the same bytes for the same cells."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(tidied(notebook)) + "\n", "utf-8")
 
 
