@@ -2,7 +2,7 @@
 
 Each definition stands under a line that says whose it is, `# ---- NAME: yours`
 or `# ---- NAME: the book's`; what stands before the first of them belongs to
-the whole file. The book's definitions are those of `bertbook.plain`. What is
+the whole file. The definitions of the book are those of its room `plain`. What is
 edited by hand counts as the reader's.
 """
 

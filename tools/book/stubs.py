@@ -68,7 +68,7 @@ def stub(source):
 
 
 def run(source, namespace):
-    """Runs a cell as IPython would show it: its prints are thrown away."""
+    """Runs a cell as IPython would show it, and returns what it printed."""
     code = book.without_magics(source)
     name = f"<cell {next(_numbers)}>"
     # `inspect.getsource` works in a notebook, and TensorFlow needs it.
@@ -76,6 +76,7 @@ def run(source, namespace):
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
         exec(compile(code, name, "exec"), namespace)
+    return shown.getvalue()
 
 
 def skipped(cell):
