@@ -66,6 +66,8 @@ def _difference_of_numbers(got: np.ndarray, wanted: np.ndarray) -> str:
         return ""
     if not np.isfinite(got[wrong]).all():
         return "a value is not a finite number"
+    if got.ndim == 1 and max(len(str(got)), len(str(wanted))) < SHORT:
+        return f"expected {wanted.tolist()}, received {got.tolist()}"
     first = f"expected {_short(wanted[wrong][0])}"
     first += f", received {_short(got[wrong][0])}"
     if not got.ndim or not np.isfinite(wanted[wrong]).all():
@@ -78,13 +80,19 @@ def _difference_of_dictionaries(received: Any, expected: dict) -> str:
     """Compares the keys, then each value."""
     if not isinstance(received, dict):
         return f"expected a dictionary, received {brief(received)}"
-    if set(received) != set(expected):
-        return both(received, expected)
-    for key, wanted in expected.items():
-        if problem := difference(received[key], wanted):
-            short = max(len(repr(received)), len(repr(expected))) < SHORT
-            return both(received, expected) if short else f"{key!r}: {problem}"
-    return ""
+    missing = [key for key in expected if key not in received]
+    added = [key for key in received if key not in expected]
+    problems = [f"{key!r} is missing" for key in missing]
+    problems += [f"{key!r} is not expected" for key in added]
+    for key in () if problems else expected:
+        if problem := difference(received[key], expected[key]):
+            problems.append(f"{key!r}: {problem}")
+    short = max(len(repr(received)), len(repr(expected))) < SHORT
+    return (
+        both(received, expected)
+        if problems and short
+        else "".join(problems[:1])
+    )
 
 
 def _difference_of_items(received: Any, expected: Sequence) -> str:

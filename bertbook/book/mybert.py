@@ -2,7 +2,7 @@
 
 Each definition stands under a line that says whose it is, `# ---- NAME: yours`
 or `# ---- NAME: the book's`; what stands before the first of them belongs to
-the whole file. The definitions of the book are those of its room `plain`. What is
+the whole file. The book's definitions are those of the room `plain`. What is
 edited by hand counts as the reader's.
 """
 
@@ -37,6 +37,7 @@ _MARK = re.compile(r"^# ---- (\w+): (yours|the book's)\n", re.MULTILINE)
 _RECORD = ".written.json"  # digests, so that an edit by hand shows
 Sections = dict[str, tuple[str, str]]  # name: whose it is, its source
 _loaded: dict[str, str] = {}  # file of `mybert`: the text that was run
+broken: set[str] = set()  # files that do not run
 
 
 def folder() -> Path:
@@ -93,6 +94,18 @@ def _head_of_book(file: str) -> str:
     return "\n".join(rest)
 
 
+@cache
+def names_of_head(file: str) -> set[str]:
+    """Returns the names of the imports and constants of a file."""
+    found = set()
+    for node in ast.walk(ast.parse(_head_of_book(file))):
+        if isinstance(node, ast.alias):
+            found.add((node.asname or node.name).split(".")[0])
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
+
+
 def sections(file: str) -> Sections:
     """Returns whose each definition of a file is, and its source.
 
@@ -107,10 +120,18 @@ def sections(file: str) -> Sections:
         pieces[1::3], pieces[2::3], pieces[3::3], strict=True
     ):
         source = text.strip("\n")
-        edited = _digest(source) != written.get(name, _digest(found[name][1]))
-        if owner == YOURS or edited:
+        known = written.get(name) or _digest(books(file).get(name, ""))
+        if source.strip() and (owner == YOURS or _digest(source) != known):
             found[name] = YOURS, source
     return found
+
+
+def is_usable(name: str, source: str) -> bool:
+    """Returns whether a section defines what its line says."""
+    try:
+        return name in definitions(source)
+    except SyntaxError:
+        return False
 
 
 def text_of(file: str, parts: Sections) -> str:
@@ -124,16 +145,23 @@ def text_of(file: str, parts: Sections) -> str:
 
 def _head(file: str) -> str:
     """Returns what stands above the definitions, with the reader's imports."""
-    head = f"# {file}, of my BERT. What is `yours` stays as it is."
-    head += "\n" + _head_of_book(file)
+    first = f"# {file}, of my BERT. What is `yours` stays as it is."
+    head = f"{first}\n{_head_of_book(file)}"
     own = _MARK.split(_read(file))[0].strip()
+    comments = [
+        line
+        for line in own.split("\n")
+        if line.startswith("#") and line != first
+    ]
     try:
-        statements = ast.parse(own).body
-    except SyntaxError:
-        return own  # a slip of the reader's, who sees it where it stands
+        statements = list(map(ast.unparse, ast.parse(own).body))
+    except SyntaxError:  # it is kept, and harms nothing
+        statements = [
+            f"# {line}" for line in own.split("\n") if not line.startswith("#")
+        ]
     known = set(map(ast.unparse, ast.parse(head).body))
-    new = [ast.unparse(node) for node in statements]
-    return "\n".join([head, *(text for text in new if text not in known)])
+    new = [text for text in statements if text not in known]
+    return "\n".join([head, *comments, *new])
 
 
 def save(file: str, parts: Sections, passed: str = "") -> None:
@@ -145,6 +173,8 @@ def save(file: str, parts: Sections, passed: str = "") -> None:
         passed: The part of the reader's that was just found right.
     """
     place = folder()
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"`MYBERT` must be a folder. Received: {place}.")
     place.mkdir(parents=True, exist_ok=True)
     (place / "__init__.py").touch()
     record = _record()
@@ -164,19 +194,23 @@ def has_passed(name: str, source: str) -> bool:
 
 
 def texts(changes: Mapping[str, tuple[str, str]], mine: bool) -> dict[str, str]:
-    """Returns the texts of all files.
+    """Returns the texts of all files as they are run.
 
     Args:
         changes: Definitions that take the place of others, by name.
-        mine: Whether the others are those in force, or the book's.
+        mine: Whether the others are the reader's where they have some, or the
+            book's. A section that does not define its name is the book's.
     """
     found = {}
     for file in FILES:
-        parts = (
-            sections(file)
-            if mine
-            else {name: (BOOKS, source) for name, source in books(file).items()}
-        )
+        own = books(file)
+        parts: Sections = {name: (BOOKS, text) for name, text in own.items()}
+        if mine:
+            parts |= {
+                name: section
+                for name, section in sections(file).items()
+                if is_usable(name, section[1])
+            }
         parts |= {name: changes[name] for name in parts if name in changes}
         found[file] = text_of(file, parts)
     return found
@@ -208,7 +242,7 @@ def reload() -> ModuleType:
     """Runs what is new in the files of `mybert`, and what follows it.
 
     The modules stay the same objects. Where a file does not run, the book's is
-    used and a line says so.
+    used, a line says so, and `broken` holds its name.
 
     Returns:
         The package.
@@ -223,9 +257,11 @@ def reload() -> ModuleType:
             continue
         module = sys.modules.setdefault(name, ModuleType(name))
         module.__package__, module.__file__ = "mybert", path
+        broken.discard(file)
         try:
             exec(compile(text, path, "exec"), module.__dict__)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            broken.add(file)
             print(
                 f"mybert/{file}.py does not run: {error!r}. The book's is used."
             )
@@ -237,12 +273,20 @@ def reload() -> ModuleType:
 
 def _read(file: str) -> str:
     path = folder() / f"{file}.py"
-    return path.read_text("utf-8") if path.is_file() else ""
+    if not path.is_file():
+        return ""
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"mybert/{file}.py must be UTF-8: {error}.") from None
 
 
 def _record() -> dict[str, str]:
     path = folder() / _RECORD
-    return files.read_json(path) if path.is_file() else {}
+    try:
+        return dict(files.read_json(path))
+    except (FileNotFoundError, ValueError, TypeError):
+        return {}  # it is written anew
 
 
 def _digest(source: str) -> str:

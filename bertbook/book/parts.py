@@ -32,19 +32,20 @@ class Part:
     attempt: Callable[[Any], Calls] | None = None
 
 
-def pairs_of(text: str) -> list[tuple[str, int]]:
-    """Returns (character, index) pairs, as `clean` does."""
-    return [(character, index) for index, character in enumerate(text)]
+def pairs_of(text: str, first: int) -> list[tuple[str, int]]:
+    """Returns (character, index) pairs as `clean` does, of a longer text."""
+    return [(character, index) for index, character in enumerate(text, first)]
 
 
 SPLIT_WORDS = Part(
     "tokenizer",
     arguments=tuple(
-        (pairs_of(text),)
+        (pairs_of(text, 3),)
         for text in (
             "no, it is!",
             "two  spaces\nand\ta tab ",
-            "(a) don't... £5 $5 “so” x",
+            "(a) don't... £5 $5 “so” ¿x—y… 「z」",
+            "a\u00a0b\u2003c\r\nd",
             " ",
             "end",
         )
@@ -96,6 +97,12 @@ SPLIT_WORDS = Part(
             "tabs and line breaks are white space too: `character.isspace()`",
         ),
         (
+            "character.isspace()",
+            'character in " \\t\\n\\r"',
+            "there are more kinds of white space, such as the no-break space: "
+            "`character.isspace()`",
+        ),
+        (
             "is_punctuation(character)",
             "character in string.punctuation",
             "`string.punctuation` lacks marks such as “ and ”: "
@@ -121,16 +128,46 @@ SPLIT_WORDS = Part(
             "[[c for c, _ in word] for word in words if word]",
             "the indices are lost; keep the (character, index) pairs",
         ),
+        (
+            "for character, index in characters:",
+            "for index, (character, _) in enumerate(characters):",
+            "the indices are counted anew; keep those of the pairs",
+        ),
     ),
 )
 
-TOY = {"play", "##ing", "##in", "##g", "pl", "##ay", "a", "ab", "##bc", "x"}
+TOY = {
+    "play",
+    "##grounds",
+    "##ing",
+    "##in",
+    "##g",
+    "pl",
+    "##ay",
+    "a",
+    "ab",
+    "##bc",
+    "x",
+}
 LIMIT = {"a", "##a"}
+BACKTRACKING = """\
+def spell(rest, prefix):
+        for end in range(len(rest), 0, -1):
+            if prefix + rest[:end] in vocabulary:
+                found = spell(rest[end:], "##") if rest[end:] else []
+                if found is not None:
+                    return [prefix + rest[:end], *found]
+        return None
+
+    return spell(word, "") or ["[UNK]"]
+    pieces, start = [], 0
+"""
 MATCH_LONGEST = Part(
     "tokenizer",
     arguments=(
         *((word, TOY) for word in ("playing", "play", "a", "aing", "abc")),
-        *((word, TOY) for word in ("playzing", "zplay", "ing")),
+        *((word, TOY) for word in ("playzing", "zplay", "ing", "playgrounds")),
+        ("playing", TOY - {"play"}),
         *(("a" * length, LIMIT) for length in (100, 101)),
     ),
     mistakes=(
@@ -178,6 +215,18 @@ MATCH_LONGEST = Part(
             "whole word",
         ),
         (
+            'else:\n            return ["[UNK]"]\n',
+            "else:\n            start += 1\n            continue\n",
+            "a character without a piece is skipped; the whole word must be "
+            "[UNK]",
+        ),
+        (
+            "pieces, start = [], 0\n",
+            BACKTRACKING,
+            "it goes back where it is stuck; the rule never does, so `abc` of "
+            "`a`, `ab` and `##bc` is [UNK]",
+        ),
+        (
             "range(len(word), start, -1)",
             "range(len(word) - 1, start, -1)",
             "the piece that reaches the end of the word is never tried",
@@ -201,7 +250,8 @@ MATCH_LONGEST = Part(
     ),
 )
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abc", "##c", *"de"]
+# In no usual order: the ids of special tokens are looked up.
+PIECES = [*"abc", "[SEP]", "[MASK]", "##c", "[PAD]", "[CLS]", *"de", "[UNK]"]
 
 
 def _batches(tokenizer_class: Any) -> Calls:
@@ -213,6 +263,7 @@ def _batches(tokenizer_class: Any) -> Calls:
         "`max_length` of 4": (["c c c c c c", "a"], None, 4),
         "`max_length` of 8": (["a"], None, 8),
         "pairs, `max_length` of 6": (one, two, 6),
+        "pairs, `max_length` of 7": (["c c c c c"], ["d d d d d d"], 7),
         "a pair with nothing in it": (["a"], [""]),
     }
 
@@ -221,6 +272,8 @@ def _batches(tokenizer_class: Any) -> Calls:
         for name, array in found.items() if isinstance(found, dict) else ():
             if not hasattr(array, "shape"):
                 raise TypeError(f"`{name}` must be an array, `(B, S)`")
+            if array.dtype.kind not in "iu":
+                raise TypeError(f"`{name}` must hold integers")
         return found
 
     return {label: partial(batch, *a) for label, a in arguments.items()}
@@ -283,6 +336,33 @@ TOKENIZER = Part(
             "with `max_length` every row has this length, short ones too",
         ),
         (
+            "room = max_length and max_length - (2 if pairs is None else 3)",
+            "room = max_length = None",
+            "`max_length` is not used: long rows are cut to it, short ones "
+            "filled up",
+        ),
+        (
+            "            while room and len(first) + len(second) > room:\n"
+            "                max(both, key=len).pop()\n"
+            "            first = [cls, *first, sep]\n"
+            "            second = [] if pairs is None else [*second, sep]\n"
+            "            segments = [0] * len(first) + [1] * len(second)\n"
+            "            rows.append((first + second, segments))\n",
+            "            first = [cls, *first, sep]\n"
+            "            second = [] if pairs is None else [*second, sep]\n"
+            "            segments = [0] * len(first) + [1] * len(second)\n"
+            "            rows.append(((first + second)[:max_length], "
+            "segments[:max_length]))\n",
+            "the row is cut after its [SEP] is in, and loses it; cut the texts "
+            "first",
+        ),
+        (
+            "return self.pad(rows, max_length)",
+            "return rows",
+            "the rows are returned as they are; `self.pad` makes a batch of "
+            "them",
+        ),
+        (
             "while room and len(first) + len(second) > room:",
             "while False:",
             "a text that is longer than `max_length` is not cut",
@@ -325,13 +405,17 @@ SPELLINGS = {
     "sea": ["s", "##e", "##a"],
     "tea": ["t", "##e", "##a"],
     "banana": ["b", "##a", "##n", "##a", "##n", "##a"],
+    "seat": ["s", "##ea", "##t"],
     "ab": ["a", "##b"],
     "a": ["a"],
 }
 COUNT_PAIRS = Part(
     "vocabulary",
     arguments=(
-        (SPELLINGS, {"sea": 6, "tea": 3, "banana": 5, "ab": 2, "a": 9}),
+        (
+            SPELLINGS,
+            {"sea": 6, "tea": 3, "banana": 5, "seat": 4, "ab": 2, "a": 9},
+        ),
         ({"a": ["a"]}, {"a": 3}),
     ),
     mistakes=(
@@ -375,6 +459,16 @@ COUNT_PAIRS = Part(
             "((p, q) for i, p in enumerate(pieces) for q in pieces[i + 1 :])",
             "only neighbors are a pair",
         ),
+        (
+            "for word, pieces in spellings.items():\n",
+            "for word in spellings:\n        pieces = spell(word)\n",
+            "the words are spelled anew; count the pieces of `spellings`",
+        ),
+        (
+            "            pairs[pair] += counts[word]\n    return pairs",
+            "            pairs[pair] += counts[word]\n        return pairs",
+            "only the first word is counted: `return` stands inside the loop",
+        ),
     ),
 )
 
@@ -388,6 +482,7 @@ MERGE_PAIR = Part(
         (["a", "##b"], ("a", "##b")),
         (["n", "##a", "##n"], ("##n", "##a")),
         (["b", "##a"], ("##a", "b")),
+        (["ab", "##c"], ("a", "##bc")),
         (["a"], ("a", "##b")),
     ),
     mistakes=(
@@ -424,6 +519,17 @@ MERGE_PAIR = Part(
             "i + 1 < len(pieces) and pieces[i] == pair[0] "
             "and pieces[i + 1].startswith(pair[1])",
             "`##ea` is another piece than `##e`: compare whole pieces",
+        ),
+        (
+            "tuple(pieces[i : i + 2]) == pair",
+            "i + 1 < len(pieces) and pieces[i] + pieces[i + 1]"
+            '.removeprefix("##") == pair[0] + pair[1].removeprefix("##")',
+            "`ab ##c` is another pair than `a ##bc`, although both give `abc`",
+        ),
+        (
+            "tuple(pieces[i : i + 2]) == pair",
+            "pieces[i : i + 2] == pair",
+            "nothing is ever joined; does a list stand beside a tuple?",
         ),
         (
             "merged.append(pieces[i])\n            i += 1",
@@ -546,6 +652,22 @@ NEAREST = Part(
             "all rows are returned; it must be the best k",
         ),
         (
+            "[:k]",
+            "[:5]",
+            "`k` is not used",
+        ),
+        (
+            "[:k]",
+            "[: k - 1]",
+            "one row is missing",
+        ),
+        (
+            "-(table @ vector)",
+            "-np.abs(table @ vector)",
+            "the sign of the cosine is lost: a row that points away is not "
+            "near",
+        ),
+        (
             "np.argsort(-(table @ vector) / lengths)[:k]",
             "-np.sort(-(table @ vector) / lengths)[:k]",
             "it returns the cosines; it must be the numbers of the rows",
@@ -583,37 +705,51 @@ def _weights_of(layer: Any, path: str = "") -> dict[str, Any]:
     return found | {f"{path}{v.name}": v for v in own}
 
 
-def _filled(layer: Any, *inputs: Any) -> dict[str, tuple[int, ...]]:
+def _filled(layer: Any, *inputs: Any) -> dict[str, str]:
     """Builds a layer and fills each weight with numbers drawn for its name.
 
     Returns:
-        The shapes of the weights by name.
+        The shapes of the weights by name, in the layer's order.
     """
     layer(*inputs)
-    weights = _weights_of(layer)
-    for name, variable in weights.items():
-        draw = np.random.default_rng(list(name.encode()))
+    names = {id(v): name for name, v in _weights_of(layer).items()}
+    for variable in layer.weights:
+        draw = np.random.default_rng(list(names[id(variable)].encode()))
         variable.assign(draw.normal(size=variable.shape))
-    return {name: tuple(v.shape) for name, v in sorted(weights.items())}
+    return {names[id(v)]: str(tuple(v.shape)) for v in layer.weights}
 
 
 IDS = np.array([[3, 1, 6, 1], [5, 0, 2, 2], [1, 4, 4, 0]], "int32")
 SEGMENTS = np.array([[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 0, 0]], "int32")
 
 
-def _vectors(layer_class: Any) -> dict[str, Any]:
+def _has_zeros(vectors: np.ndarray) -> bool:
+    """Returns whether about half of the numbers are zero."""
+    return 0.3 < float((vectors == 0).mean()) < 0.7
+
+
+def _vectors(layer_class: Any) -> dict[str, Any] | None:
     """Fills a layer, and runs it as in use and as in training."""
     layer = layer_class(7, 64, 9, 0.5)
+    if layer(IDS, SEGMENTS) is None:
+        return None
     shapes = _filled(layer, IDS, SEGMENTS)
-    used = ops.convert_to_numpy(layer(IDS, SEGMENTS))
-    trained = ops.convert_to_numpy(layer(IDS, SEGMENTS, training=True))
+    used, short, trained = (
+        ops.convert_to_numpy(vectors)
+        for vectors in (
+            layer(IDS, SEGMENTS),
+            layer(IDS[:, :3], SEGMENTS[:, :3]),
+            layer(IDS, SEGMENTS, training=True),
+        )
+    )
     return {
-        "its weights": {name: list(shape) for name, shape in shapes.items()},
-        "the vectors": used,
-        "the share of zeros in training": round(
-            float((trained == 0).mean()), 1
-        ),
+        "its weights": shapes,
+        "their order": list(shapes),
+        "zeros, one in two": _has_zeros(used),
+        "zeros in training, one in two": _has_zeros(trained),
         "the same in training": bool(np.allclose(trained, used)),
+        "the vectors": used,
+        "the vectors of shorter rows": short,
     }
 
 
@@ -681,6 +817,25 @@ EMBEDDINGS = Part(
             "vectors = vectors + self.position(positions)",
             "vectors = self.norm(vectors) + self.position(positions)",
             "`norm` comes once, after the sum of all three",
+        ),
+        (
+            "vectors = self.token(ids) + self.segment(segments)"
+            "  # (B, S, D)\n"
+            "        vectors = vectors + self.position(positions)\n"
+            "        return self.dropout(self.norm(vectors))",
+            "vectors = self.norm(self.token(ids))\n"
+            "        vectors += self.norm(self.segment(segments))\n"
+            "        vectors += self.norm(self.position(positions))\n"
+            "        return self.dropout(vectors)",
+            "`norm` takes the sum, not each term",
+        ),
+        (
+            "vectors = self.token(ids) + self.segment(segments)"
+            "  # (B, S, D)\n"
+            "        vectors = vectors + self.position(positions)\n",
+            "vectors = self.token(ids) * self.segment(segments)\n"
+            "        vectors = vectors * self.position(positions)\n",
+            "the three are multiplied; add them",
         ),
         (
             "self.token(ids) + self.segment(segments)",

@@ -12,7 +12,9 @@ import contextlib
 import copy
 import inspect
 import linecache
+import re
 import signal
+import symtable
 import sys
 import threading
 import traceback
@@ -28,7 +30,10 @@ from bertbook.book.mybert import BOOKS, YOURS
 from bertbook.book.parts import PARTS
 
 SECONDS = 20  # that a call may take
+_NODE = re.compile(r"^\{\{.*?\}\} ")  # of a graph, in errors of TensorFlow
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 Results = dict[str, Any]  # of calls by their names
+_IMPORTS = ast.Import, ast.ImportFrom
 _passed: dict[str, Any] = {}  # practice of this notebook that was right
 
 
@@ -41,12 +46,12 @@ def start() -> None:
     mine = _mine()
     names = f" ({', '.join(mine)})" if mine else ""
     print(f"mybert: {len(mine)} of {len(PARTS)} parts are yours{names}")
-    for name in mine:
-        source = _section(name)[1]
-        if mybert.has_passed(name, source):
-            continue
-        if words := fault(name, source):
-            print(f"{name}: it does not pass any more: {words}.")
+    for file in mybert.FILES:
+        for name, (owner, source) in mybert.sections(file).items():
+            if owner == BOOKS or mybert.has_passed(name, source):
+                continue
+            if words := _damage(name, source):
+                print(f"{name} in mybert/{file}.py: {words}.")
     mybert.reload()
 
 
@@ -70,18 +75,24 @@ def part(thing: Any) -> Any:
         )
     file = PARTS[name].file
     sections = mybert.sections(file)
-    owner = sections[name][0]
-    source = _source_in(_cell_of(sys._getframe(1)), name)
-    if not _is_written(source):
+    frame = sys._getframe(1)
+    source = _source_in(_cell_of(frame), name, frame.f_globals)
+    if not source:
+        said = "its cell cannot be read; is there a `%%time` above it?"
+    elif not _is_written(source, name):
         said = "not written yet"
     elif words := fault(name, source):
         said = f"not yet: {words}"
     else:
         said = f"right, kept in mybert/{file}.py"
-        owner = YOURS
         mybert.save(file, sections | {name: (YOURS, source)}, passed=name)
-    print(f"{name}: {said}.\nUsed from here on: {owner}.")
-    return _in_force(name)
+    print(f"{name}: {said.removesuffix('.')}.")
+    used = _in_force(name)
+    owner = _owner(name)
+    if owner == YOURS and not said.startswith("right"):
+        owner += ", as it was before"
+    print(f"Used from here on: {owner}.")
+    return used
 
 
 def book(thing: Any) -> Any:
@@ -96,7 +107,7 @@ def book(thing: Any) -> Any:
     name = thing.__name__
     kept = name in PARTS
     used = _in_force(name) if kept else _passed.get(name, thing)
-    owner = _section(name)[0] if kept else YOURS if name in _passed else BOOKS
+    owner = _owner(name) if kept else YOURS if name in _passed else BOOKS
     print(f"Used from here on: {owner}.")
     return used
 
@@ -192,8 +203,8 @@ def fault(name: str, source: str) -> str:
             f"line {error.lineno}, `{(error.text or '').strip()}`: {error.msg}"
         )
     if clash:
-        return f"`{clash}` is another part of the file: call yours otherwise"
-    right = _tried(name, _answer(name))
+        return f"`{clash}` is another thing in the file: call yours otherwise"
+    right = _tried(name, _answer(name), "_right")
     got = _tried(name, source)
     if words := _raw_fault(got, right):
         return words
@@ -220,8 +231,8 @@ def edited(name: str, place: int) -> str:
 # ------------------------------------------------------------ trying a part
 
 
-def _tried(name: str, source: str) -> Results:
-    """Runs a part among the book's others.
+def _tried(name: str, source: str, package_name: str = "_tried") -> Results:
+    """Runs a part among the book's others, as a package of some name.
 
     Returns:
         The result of each call by its name, or the error that it raised.
@@ -229,7 +240,7 @@ def _tried(name: str, source: str) -> Results:
     part = PARTS[name]
     texts = mybert.texts({name: (YOURS, source)}, mine=False)
     try:
-        package = mybert.run("_tried", texts)
+        package = mybert.run(package_name, texts)
         thing = getattr(getattr(package, part.file), name)
         calls = (
             part.attempt(thing)
@@ -241,14 +252,14 @@ def _tried(name: str, source: str) -> Results:
                 for each in part.arguments
             }
         )
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return {"": error}
     results: Results = {}
     for label, call in calls.items():
         try:
             with _time_limit(), warnings.catch_warnings(action="ignore"):
                 results[label] = call()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             results[label] = error
             if isinstance(error, TimeoutError):
                 break
@@ -257,7 +268,7 @@ def _tried(name: str, source: str) -> Results:
 
 @cache
 def _tried_mistake(name: str, place: int) -> Results:
-    return _tried(name, edited(name, place))
+    return _tried(name, edited(name, place), "_mistaken")
 
 
 class ChangedArgumentError(Exception):
@@ -303,7 +314,7 @@ def _raw_fault(got: Results, right: Results) -> str:
     """Returns what is wrong before values are compared, or ""."""
     for label, one in got.items():
         other = right.get(label)
-        if isinstance(one, Exception):
+        if isinstance(one, BaseException):
             continue
         if one is None and other is not None:
             return "it returns nothing: is there a `return`?"
@@ -323,7 +334,7 @@ def _kind(value: Any) -> str:
 def _difference_in_words(name: str, got: Results, right: Results) -> str:
     """Returns the first error, else the first difference."""
     for one in got.values():
-        if isinstance(one, Exception):
+        if isinstance(one, BaseException):
             return _error_in_words(one, f"<_tried.{PARTS[name].file}>")
     for label, one in got.items():
         if problem := difference(one, right[label]):
@@ -335,7 +346,7 @@ def _equal(got: Results, right: Results) -> bool:
     """Compares results, and errors by what they say."""
 
     def same(one, other):
-        if isinstance(one, Exception) or isinstance(other, Exception):
+        if isinstance(one, BaseException) or isinstance(other, BaseException):
             return (type(one), str(one)) == (type(other), str(other))
         with contextlib.suppress(TypeError):  # of a kind that is not compared
             return not difference(one, other)
@@ -346,7 +357,7 @@ def _equal(got: Results, right: Results) -> bool:
     )
 
 
-def _error_in_words(error: Exception, file: str | None) -> str:
+def _error_in_words(error: BaseException, file: str | None) -> str:
     """Returns what an error says, and in which line of the reader's."""
     if isinstance(error, ChangedArgumentError):
         return str(error)
@@ -358,16 +369,19 @@ def _error_in_words(error: Exception, file: str | None) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename == file]
     where = f", in your line `{own[-1].line}`" if own else ""
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}{where}: {lines[-1][:200]}"
+    lines = [_COLOR.sub("", line).strip() for line in str(error).splitlines()]
+    if lines and lines[0].startswith("Exception encountered when calling"):
+        del lines[0]  # of Keras, which then says what it was
+    said = _NODE.sub("", next(filter(None, lines), ""))
+    return f"{type(error).__name__}{where}: {said[:200]}"
 
 
 def _nothing(function: Callable) -> str:
     """Tells a function that is not written from one without `return`."""
     try:
-        source = inspect.getsource(function)
-        written = _is_written(inspect.cleandoc("\n" + source))
-    except (OSError, TypeError, SyntaxError):
+        source = inspect.cleandoc("\n" + inspect.getsource(function))
+        written = _is_written(source, function.__name__)
+    except (AttributeError, OSError, TypeError, SyntaxError):
         written = False
     if written:
         return "it returns nothing: is there a `return`?"
@@ -382,42 +396,57 @@ def _cell_of(frame: Any) -> str:
     return "".join(linecache.getlines(frame.f_code.co_filename))
 
 
-def _source_in(cell: str, name: str) -> str:
-    """Returns a definition of a cell with all of the cell that it needs."""
+def _source_in(cell: str, name: str, names: dict[str, Any]) -> str:
+    """Returns a definition of a cell with all of the cell that it needs.
+
+    Args:
+        cell: Its source.
+        name: Of the definition.
+        names: What the notebook knows, to recognize the decorator.
+    """
     tree, lines = ast.parse(_without_magics(cell)), cell.splitlines()
-    kept: list[ast.stmt] = []
-    needed = {name}
-    for node in reversed(tree.body):
-        if _names_bound(node) & needed or isinstance(
-            node, ast.Import | ast.ImportFrom
-        ):
-            needed |= _names_used(node)
-            kept.insert(0, node)
+    nodes = [
+        node
+        for node in tree.body
+        if not _is_left_out(node) and not (_binds(node) & PARTS.keys() - {name})
+    ]
+    kept, needed = [], {name}
+    while new := [
+        node
+        for node in nodes
+        if node not in kept
+        and (isinstance(node, _IMPORTS) or _binds(node) & needed)
+    ]:
+        kept += new
+        needed |= {used for node in new for used in _uses(node)}
     pieces = []
-    for node in kept:
-        if any(
-            getattr(node, "name", "") == other
-            for other in PARTS.keys() - {name}
-        ):
-            continue
-        if _is_of_the_book(node):
-            continue
+    for node in sorted(kept, key=nodes.index):
         decorators = [
-            "@" + ast.unparse(one)
+            f"@{ast.unparse(one)}"
             for one in getattr(node, "decorator_list", [])
-            if ast.unparse(one) not in ("part", "workbench.part")
+            if not _is_part(one, names)
         ]
         text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         pieces.append("\n".join([*decorators, text]))
     return "\n\n\n".join(pieces)
 
 
-def _is_of_the_book(node: ast.stmt) -> bool:
-    """Returns whether a statement imports bertbook, which mybert does not."""
+def _is_left_out(node: ast.stmt) -> bool:
+    """Returns whether an import is not for mybert: bertbook, __future__."""
+    modules = []
     if isinstance(node, ast.ImportFrom):
-        return (node.module or "").split(".")[0] == "bertbook"
-    names = node.names if isinstance(node, ast.Import) else []
-    return any(one.name.split(".")[0] == "bertbook" for one in names)
+        modules = [node.module or ""]
+    elif isinstance(node, ast.Import):
+        modules = [one.name for one in node.names]
+    return any(m.split(".")[0] in ("bertbook", "__future__") for m in modules)
+
+
+def _is_part(decorator: ast.expr, names: dict[str, Any]) -> bool:
+    """Returns whether a decorator is `part`, whatever it is called."""
+    with contextlib.suppress(Exception):
+        if isinstance(decorator, ast.Name | ast.Attribute):
+            return eval(ast.unparse(decorator), names) is part
+    return False
 
 
 def _without_magics(cell: str) -> str:
@@ -428,45 +457,88 @@ def _without_magics(cell: str) -> str:
     )
 
 
-def _names_bound(node: ast.stmt) -> set[str]:
-    """Returns the names that a statement defines."""
-    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+def _binds(node: ast.stmt) -> set[str]:
+    """Returns the names that a statement defines or changes."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
         return {node.name}
-    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        return {
-            one.id
-            for one in ast.walk(node)
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-        }
-    return set()
+    found = set()
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            found.add(one.id)
+        elif isinstance(one, ast.FunctionDef | ast.ClassDef):
+            found.add(one.name)
+        elif isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store):
+            found |= _base(one.value)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func  # such as `TABLE.append(3)`
+        if isinstance(function, ast.Attribute):
+            found |= _base(function.value)
+    return found
 
 
-def _names_used(node: ast.stmt) -> set[str]:
-    return {
-        one.id
-        for one in ast.walk(node)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-    }
+def _base(node: ast.expr) -> set[str]:
+    return {node.id} if isinstance(node, ast.Name) else set()
 
 
-def _is_written(source: str) -> bool:
-    """Returns whether no body of a definition is still `...`."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef):
-            last = node.body[-1]
-            if (
-                isinstance(last, ast.Expr)
-                and isinstance(last.value, ast.Constant)
-                and last.value.value is ...
-            ):
-                return False
+def _uses(node: ast.stmt) -> set[str]:
+    """Returns the names that a statement takes from around it."""
+
+    def walk(table):
+        for symbol in table.get_symbols():
+            outer = symbol.is_global() or table.get_type() == "module"
+            if outer and symbol.is_referenced():
+                yield symbol.get_name()
+        for child in table.get_children():
+            yield from walk(child)
+
+    return set(walk(symtable.symtable(ast.unparse(node), "cell", "exec")))
+
+
+def _is_written(source: str, name: str) -> bool:
+    """Returns whether no body of a definition is a docstring and `...`."""
+    for node in ast.parse(source).body:
+        if getattr(node, "name", "") == name:
+            inside = node.body if isinstance(node, ast.ClassDef) else [node]
+            return not any(map(_is_stub, inside))
     return True
 
 
+def _is_stub(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    body = node.body[ast.get_docstring(node) is not None :]
+    return [ast.unparse(one) for one in body] == ["..."]
+
+
 def _clash(name: str, source: str) -> str:
-    """Returns a helper that has the name of another definition, or ""."""
-    own = mybert.definitions(source).keys() - {name}
-    return next(iter(own & mybert.books(PARTS[name].file).keys()), "")
+    """Returns what a source binds and the rest of its file has, or ""."""
+    file = PARTS[name].file
+    own = [n for n in ast.parse(source).body if not isinstance(n, _IMPORTS)]
+    mine = {bound: ast.unparse(n) for n in own for bound in _binds(n)}
+    taken: dict[str, str] = {}
+    for other, (_, text) in mybert.sections(file).items():
+        if other != name and mybert.is_usable(other, text):
+            for node in ast.parse(text).body:
+                taken |= dict.fromkeys(_binds(node), ast.unparse(node))
+    taken |= dict.fromkeys(mybert.names_of_head(file), "")
+    return next(
+        (
+            bound
+            for bound, text in mine.items()
+            if bound != name and taken.get(bound, text) != text
+        ),
+        "",
+    )
+
+
+def _damage(name: str, source: str) -> str:
+    """Returns what is wrong with a section of the reader's, or ""."""
+    if name in PARTS:
+        words = fault(name, source)
+        return f"it does not pass any more: {words}" if words else ""
+    if mybert.is_usable(name, source):
+        return ""
+    return f"it does not define `{name}`; the book's is used"
 
 
 def _answer(name: str) -> str:
@@ -479,6 +551,13 @@ def _section(name: str) -> tuple[str, str]:
 
 def _mine() -> list[str]:
     return [name for name in PARTS if _section(name)[0] == YOURS]
+
+
+def _owner(name: str) -> str:
+    """Returns whose definition is used, after `_in_force`."""
+    owner, source = _section(name)
+    usable = mybert.is_usable(name, source)
+    return owner if usable and PARTS[name].file not in mybert.broken else BOOKS
 
 
 def _in_force(name: str) -> Any:

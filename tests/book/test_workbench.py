@@ -124,7 +124,7 @@ def test_a_stub_or_a_wrong_try_replaces_nothing(capsys):
         said = capsys.readouterr().out
     assert said == (
         "split_words: not yet: punctuation is lost; each mark is a word of "
-        "its own.\nUsed from here on: yours.\n"
+        "its own.\nUsed from here on: yours, as it was before.\n"
     )
     other = written(OWN_SPLIT.replace("flush", "rinse"))
     assert "rinse" in other.__code__.co_names
@@ -166,7 +166,7 @@ def test_a_loop_that_does_not_end(monkeypatch):
 def test_a_helper_needs_a_name_of_its_own():
     source = OWN_SPLIT.replace("flush", "tokenize")
     assert workbench.fault("split_words", source) == (
-        "`tokenize` is another part of the file: call yours otherwise"
+        "`tokenize` is another thing in the file: call yours otherwise"
     )
 
 
@@ -216,7 +216,10 @@ def test_an_edit_by_hand_is_checked_and_stays(capsys, place):
     capsys.readouterr()
     workbench.start()
     said = capsys.readouterr().out
-    assert "split_words: it does not pass any more: punctuation is lost" in said
+    assert (
+        "split_words in mybert/tokenizer.py: it does not pass any more: pun"
+        in said
+    )
     after = path.read_text("utf-8")
     assert "import itertools" in after
     assert "# ---- clean: yours\n" in after
@@ -224,7 +227,7 @@ def test_an_edit_by_hand_is_checked_and_stays(capsys, place):
     assert sys.modules["mybert.tokenizer"].clean("A") == [("A", 0)]
 
 
-def test_a_file_that_does_not_run_is_named(capsys, place):
+def test_a_section_that_does_not_run_is_named(capsys, place):
     written(OWN_SPLIT)
     path = place / "tokenizer.py"
     broken = path.read_text("utf-8").replace(
@@ -234,7 +237,7 @@ def test_a_file_that_does_not_run_is_named(capsys, place):
     capsys.readouterr()
     workbench.start()
     said = capsys.readouterr().out
-    assert "mybert/tokenizer.py does not run: SyntaxError" in said
+    assert "line 1, `def flush(word:, words):`: invalid syntax" in said
     assert path.read_text("utf-8").count("def flush(word:") == 1
     assert sys.modules["mybert.tokenizer"].split_words([("a", 0)])
 
@@ -371,3 +374,95 @@ def test_practice_that_raises(capsys):
     assert capsys.readouterr().out.startswith("twice: AttributeError")
     with contextlib.suppress(FileNotFoundError):
         Path("nothing").unlink()
+
+
+def test_the_readers_own_line_is_named():
+    source = OWN_SPLIT.replace("word.append(pair)", "word.append(*pair)")
+    for _ in range(2):  # the second time the mistakes are known already
+        assert "in your line `word.append(*pair)`" in workbench.fault(
+            "split_words", source
+        )
+
+
+def test_two_helpers_of_one_name_are_told():
+    written(OWN_SPLIT)
+    answer = mybert.books("tokenizer")["match_longest"]
+    for helper in ("def flush():\n    pass", "flush = 3", "re = 3"):
+        name = "re" if helper.startswith("re") else "flush"
+        assert workbench.fault("match_longest", f"{helper}\n\n\n{answer}") == (
+            f"`{name}` is another thing in the file: call yours otherwise"
+        )
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "TABLE = []\nTABLE.append(1)\n{}\ndef use():\n    return TABLE[0]",
+        "def use():\n    return inner()\n{}\ndef inner():\n    return 1",
+        "try:\n    use = print\nexcept NameError:\n    use = None\n{}",
+        "import functools\n@functools.cache\ndef use():\n    return 1\n{}",
+        "from __future__ import annotations\nfrom bertbook import plain\n"
+        "use = len\n{}\nwords = split_words([])\nprint(words)",
+    ],
+)  # fmt: skip
+def test_helpers_of_every_kind_come_along(around, capsys):
+    own = OWN_SPLIT.replace("    flush(word, words)\n    return", "    use\n"
+                            "    flush(word, words)\n    return")  # fmt: skip
+    marked = own.replace("def split_words(", "@part\ndef split_words(")
+    cell(around.format(marked))
+    assert ": right, kept" in capsys.readouterr().out
+    assert "print(words)" not in mybert.sections("tokenizer")["split_words"][1]
+    workbench.start()
+    assert "not run" not in capsys.readouterr().out
+
+
+def test_a_last_line_of_dots_is_no_stub(capsys):
+    written(OWN_SPLIT.replace("return words\n", "return words\n    ...\n"))
+    assert "right" in capsys.readouterr().out
+
+
+def test_damage_is_told_and_mended(capsys, place, monkeypatch):
+    written(OWN_SPLIT)
+    path = place / "tokenizer.py"
+    good = path.read_text("utf-8")
+    added = "\n# ---- my_own: yours\ndef my_own():\n    pass\n"
+    lost = "it does not define `clean`"
+    for bad, words in (
+        (good + added, "(split_words)"),
+        ("\ufeff" + good, "(split_words)"),
+        ("import re(\n" + good, "(split_words)"),
+        (good.replace("def clean(", "def clear("), lost),
+        (good.replace("words.append([pair])", "exit()"), "SystemExit"),
+    ):  # fmt: skip
+        path.write_text(bad, "utf-8")
+        (place / ".written.json").write_text("[1")
+        capsys.readouterr()
+        workbench.start()
+        said = capsys.readouterr().out
+        assert words in said, bad
+        assert "does not run" not in said
+        assert sys.modules["mybert.tokenizer"].clean("A") == [("a", 0)]
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"mybert/tokenizer.py must be UTF-8"):
+        workbench.start()
+    monkeypatch.setenv("MYBERT", str(path))
+    with pytest.raises(ValueError, match="`MYBERT` must be a folder"):
+        workbench.start()
+
+
+def test_a_cell_without_a_source_says_so(capsys):
+    namespace = {"part": workbench.part}
+    exec("@part\ndef split_words(characters):\n    return 3", namespace)
+    said = capsys.readouterr().out
+    assert "its cell cannot be read" in said
+    assert said.endswith("Used from here on: the book's.\n")
+
+
+def test_what_keras_says_is_not_its_last_line():
+    source = mybert.books("embeddings")["Embeddings"].replace(
+        "self.token(ids)", "self.token(ids)[:, 0]"
+    )
+    words = workbench.fault("Embeddings", source)
+    assert "in your line" in words
+    assert "Exception encountered" not in words
+    assert "segments=" not in words
