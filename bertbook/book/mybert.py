@@ -171,6 +171,9 @@ def save(file: str, parts: Sections, passed: str = "") -> None:
         file: Its name.
         parts: Its definitions.
         passed: The part of the reader's that was just found right.
+
+    Raises:
+        ValueError: MYBERT names a file.
     """
     place = folder()
     if place.exists() and not place.is_dir():

@@ -264,6 +264,8 @@ def _batches(tokenizer_class: Any) -> Calls:
         "`max_length` of 8": (["a"], None, 8),
         "pairs, `max_length` of 6": (one, two, 6),
         "pairs, `max_length` of 7": (["c c c c c"], ["d d d d d d"], 7),
+        "a long second text": (["a"], ["d d d d d d"], 6),
+        "no room for a piece": (["a"], ["d"], 3),
         "a pair with nothing in it": (["a"], [""]),
     }
 
@@ -342,7 +344,8 @@ TOKENIZER = Part(
             "filled up",
         ),
         (
-            "            while room and len(first) + len(second) > room:\n"
+            "            while max_length and "
+            "len(first) + len(second) > room:\n"
             "                max(both, key=len).pop()\n"
             "            first = [cls, *first, sep]\n"
             "            second = [] if pairs is None else [*second, sep]\n"
@@ -363,7 +366,7 @@ TOKENIZER = Part(
             "them",
         ),
         (
-            "while room and len(first) + len(second) > room:",
+            "while max_length and len(first) + len(second) > room:",
             "while False:",
             "a text that is longer than `max_length` is not cut",
         ),

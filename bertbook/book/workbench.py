@@ -51,7 +51,7 @@ def start() -> None:
             if owner == BOOKS or mybert.has_passed(name, source):
                 continue
             if words := _damage(name, source):
-                print(f"{name} in mybert/{file}.py: {words}.")
+                print(f"{name} in mybert/{file}.py: {_sentence(words)}")
     mybert.reload()
 
 
@@ -86,7 +86,7 @@ def part(thing: Any) -> Any:
     else:
         said = f"right, kept in mybert/{file}.py"
         mybert.save(file, sections | {name: (YOURS, source)}, passed=name)
-    print(f"{name}: {said.removesuffix('.')}.")
+    print(f"{name}: {_sentence(said)}")
     used = _in_force(name)
     owner = _owner(name)
     if owner == YOURS and not said.startswith("right"):
@@ -213,7 +213,11 @@ def fault(name: str, source: str) -> str:
     for place, (_, _, words) in enumerate(PARTS[name].mistakes):
         if _equal(got, _tried_mistake(name, place)):
             return words
-    return _difference_in_words(name, got, right)
+    for one in got.values():
+        if isinstance(one, BaseException):
+            file = f"<_tried.{PARTS[name].file}>"
+            return _error_in_words(one, file, source, _answer(name))
+    return _difference_in_words(got, right)
 
 
 def edited(name: str, place: int) -> str:
@@ -331,11 +335,8 @@ def _kind(value: Any) -> str:
     return f"an {name}" if name[0] in "aeiou" else f"a {name}"
 
 
-def _difference_in_words(name: str, got: Results, right: Results) -> str:
-    """Returns the first error, else the first difference."""
-    for one in got.values():
-        if isinstance(one, BaseException):
-            return _error_in_words(one, f"<_tried.{PARTS[name].file}>")
+def _difference_in_words(got: Results, right: Results) -> str:
+    """Returns the first difference."""
     for label, one in got.items():
         if problem := difference(one, right[label]):
             return f"{label}: {problem}" if label else problem
@@ -357,8 +358,17 @@ def _equal(got: Results, right: Results) -> bool:
     )
 
 
-def _error_in_words(error: BaseException, file: str | None) -> str:
-    """Returns what an error says, and in which line of the reader's."""
+def _error_in_words(
+    error: BaseException, file: str | None, source: str = "", answer: str = ""
+) -> str:
+    """Returns what an error says, and in which line of the reader's.
+
+    Args:
+        error: What a call raised.
+        file: Whose lines are looked at.
+        source: The reader's source, if the file holds more than that.
+        answer: The book's, whose lines are the last to blame.
+    """
     if isinstance(error, ChangedArgumentError):
         return str(error)
     if isinstance(error, NameError) and error.name:
@@ -367,13 +377,20 @@ def _error_in_words(error: BaseException, file: str | None) -> str:
             "cell, or take it as an argument"
         )
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename == file]
-    where = f", in your line `{own[-1].line}`" if own else ""
+    given = set(map(str.strip, answer.split("\n")))
+    own = [f.line or "" for f in frames if f.filename == file]
+    own = [line for line in own if not source or line in source]
+    own = [line for line in own if line not in given] or own
+    where = f", in your line `{own[-1]}`" if own else ""
     lines = [_COLOR.sub("", line).strip() for line in str(error).splitlines()]
     if lines and lines[0].startswith("Exception encountered when calling"):
         del lines[0]  # of Keras, which then says what it was
     said = _NODE.sub("", next(filter(None, lines), ""))
     return f"{type(error).__name__}{where}: {said[:200]}"
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith(("?", "!", ".")) else f"{words}."
 
 
 def _nothing(function: Callable) -> str:
@@ -470,7 +487,7 @@ def _binds(node: ast.stmt) -> set[str]:
         elif isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Store):
             found |= _base(one.value)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        function = node.value.func  # such as `TABLE.append(3)`
+        function = node.value.func  # a call that changes it
         if isinstance(function, ast.Attribute):
             found |= _base(function.value)
     return found
