@@ -73,6 +73,7 @@ STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
 	tests/book/test_executed.py tests/book/test_badges.py \
 	tests/book/test_address.py \
 	tests/book/test_headings.py tests/book/test_navigation.py \
+	tests/book/test_labs.py \
 	tests/book/test_captions.py tests/book/test_glossary.py \
 	tests/book/test_exercises.py tests/book/test_stubs.py \
 	tests/book/test_site_pages.py \

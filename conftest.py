@@ -1,11 +1,29 @@
-"""Examples in docstrings run without XLA, which takes seconds a model."""
+"""Examples run without XLA, and each notebook has an empty `mybert`."""
 
+import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 PACKAGE = Path(__file__).parent / "bertbook"
+FOLDERS = {}  # of `mybert`, by notebook; they go when the run ends
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Sets MYBERT for a notebook, before nbval starts its kernel."""
+    if item.path.suffix == ".ipynb":
+        if item.path not in FOLDERS:
+            FOLDERS[item.path] = TemporaryDirectory(prefix="mybert")
+        os.environ["MYBERT"] = FOLDERS[item.path].name
+
+
+def pytest_unconfigure():
+    """Removes what the notebooks wrote."""
+    while FOLDERS:
+        FOLDERS.popitem()[1].cleanup()
 
 
 @pytest.fixture(autouse=True)

@@ -150,7 +150,7 @@ def written_in(chapter, *names, **known):
         known: What these need, such as a module that the chapter imports.
     """
     path = ROOT / "notebooks" / f"{chapter}.ipynb"
-    found = dict(known)
+    found = {"book": lambda answer: answer, **known}  # a decorator
     for cell in nbformat.read(path, as_version=4).cells:
         is_code = cell.cell_type == "code"
         if is_code and "your-turn" not in cell.metadata.get("tags", []):

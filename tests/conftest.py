@@ -1,4 +1,4 @@
-"""Seeds, the real data, one test per chapter, and what a run counted."""
+"""Seeds, the real data, one test per chapter or lab, and what a run counted."""
 
 import copy
 import os
@@ -97,7 +97,7 @@ def shared_data():
 
 @pytest.fixture
 def chapter(request):
-    """One chapter of the book; a book without chapters fails."""
+    """One chapter or lab of the book; a book without chapters fails."""
     if request.param is None:
         pytest.fail("notebooks/ holds no chapter (NN_topic.ipynb).")
     return request.param
@@ -116,9 +116,9 @@ def read_once(path):
 
 
 def pytest_generate_tests(metafunc):
-    """Runs a test that asks for `chapter` once for each chapter."""
+    """Runs a test that asks for `chapter` once for each chapter and lab."""
     if "chapter" in metafunc.fixturenames:
-        found = book.chapters()
+        found = book.everything()
         metafunc.parametrize(
             "chapter",
             found or [None],

@@ -259,7 +259,7 @@ def test_a_leaf_may_not_import_another():
 
 def test_the_plain_room_stands_alone():
     line = "from bertbook.plain.bert import Bert"
-    assert faults("bertbook.book.practice", line) == []
+    assert faults("bertbook.book.workbench", line) == []
     assert faults("bertbook.model.encoder", line) != []
     assert faults("bertbook.figures.maps", line) != []
     assert faults("bertbook.plain.bert", "from .block import Block") == []

@@ -6,7 +6,7 @@ from keras import layers, ops
 
 
 def nearest(vector, table, k=5):
-    """Returns the numbers of the k rows that point most in a direction.
+    """Returns the numbers of the k rows with the largest cosine to a vector.
 
     Args: `vector`, `(D,)`; `table`, `(V, D)`. The best comes first.
     """

@@ -125,8 +125,9 @@ class Tokenizer:
     def __call__(self, texts, pairs=None, max_length=None):
         """Returns `input_ids`, `token_type_ids`, `attention_mask`, `(B, S)`.
 
-        S is the length of the longest row, or `max_length`: a text that does
-        not fit loses its end, the longer one of a pair first.
+        S is the length of the longest row, or `max_length`: shorter rows are
+        filled up, and a text that does not fit loses its end, the longer one
+        of a pair first.
         """
         cls, sep = self.ids["[CLS]"], self.ids["[SEP]"]
         rows = []
@@ -135,7 +136,7 @@ class Tokenizer:
             second = [] if pairs is None else self.encode(pairs[i])
             room = max_length and max_length - (2 if pairs is None else 3)
             both = sorted((first, second), key=len)
-            while room and len(first) + len(second) > room:
+            while max_length and len(first) + len(second) > room:
                 max(both, key=len).pop()
             first = [cls, *first, sep]
             second = [] if pairs is None else [*second, sep]

@@ -60,7 +60,7 @@ def test_the_address_is_set_everywhere_and_taken_back(tmp_path):
     assert owned(once) <= {"tools/book/book.py"}
     changed = {name for name in before if before[name] != once[name]}
     assert {"pyproject.toml", "README.md", "CITATION.cff"} < changed
-    assert {f"notebooks/{c.name}.ipynb" for c in book.chapters()} < changed
+    assert {f"notebooks/{c.name}.ipynb" for c in book.everything()} < changed
     assert "do not work yet" not in once["README.md"].decode()
     assert set_address(tmp_path, NEW) == (0, "")
     assert contents(tmp_path) == once

@@ -8,6 +8,7 @@ import api_docstrings
 import api_index
 import api_links
 import book
+import quotes
 
 
 def test_code_in_prose_has_its_entry():
@@ -60,13 +61,16 @@ def test_names_in_code_are_linked():
         'encoder = bb.BertEncoder.from_pretrained("mini").trainable\n'
         "bb.nothing(bb.__version__)\n"
         "print('bb.finetune')\n"
+        "@book  # quoted from bertbook.plain.tokenizer.split_words\n"
     )
+    split = "bertbook.plain.tokenizer.split_words"
     attention = "bertbook.model.attention.SelfAttention.call"
     encoder = "bb.BertEncoder.from_pretrained"
     assert linked(source) == [
         (attention, attention),
         ("bertbook.figures", "bertbook.figures"),
         (encoder, "bertbook.BertEncoder.from_pretrained"),
+        (split, split),
     ]
 
 
@@ -84,10 +88,10 @@ def test_code_without_an_address_stays_as_it_is():
 
 def test_every_quote_and_every_name_of_a_chapter_has_an_entry():
     quoted, named = set(), set()
-    for chapter in book.chapters():
+    for chapter in book.everything():
         for cell in book.read_notebook(chapter.path).cells:
             if book.is_quote(cell):
-                quoted.add(cell.source.splitlines()[0].rpartition(" ")[2])
+                quoted.add(quotes.name_of(cell))
             elif cell.cell_type == "code":
                 named |= set(re.findall(r"\bbb\.[a-zA-Z]\w+", cell.source))
     assert len(quoted) > 70

@@ -19,7 +19,8 @@ def test_the_badge_opens_its_own_chapter(chapter, notebook):
 def test_the_first_code_cell_is_the_common_one(notebook):
     cells = book.code_cells(notebook)
     assert cells, "the chapter holds no code"
-    assert cells[0].source == first_cell.SOURCE, "run `make badges`"
+    source = first_cell.source_for(notebook)
+    assert cells[0].source == source, "run `make badges`"
     assert cells[0].metadata.get("tags") == first_cell.TAGS
 
 
@@ -55,7 +56,40 @@ def test_the_readme_says_whether_the_address_is_set(monkeypatch):
 
 def test_the_first_cell_is_short_and_is_python():
     assert len(first_cell.SOURCE.split("\n")) <= 18
-    compile(first_cell.SOURCE, "first cell", "exec")
+    for source in first_cell.SOURCES:
+        compile(source, "first cell", "exec")
+
+
+@pytest.mark.parametrize(
+    ("source", "ending"),
+    [
+        ("x = 1", "import bertbook as bb\n\nbb.setup()"),
+        ("# @part\nx = '@part'", "\n\nbb.setup()"),
+        (
+            "import re\n\n\n@part\ndef split_words(text):\n    ...",
+            "import bertbook as bb\n"
+            "from bertbook.book.workbench import book, part, start\n\n"
+            "bb.setup()\nstart()",
+        ),
+        (
+            "from mybert.tokenizer import Tokenizer",
+            "import bertbook as bb\n"
+            "from bertbook.book.workbench import start\n\n"
+            "bb.setup()\nstart()",
+        ),
+    ],
+)
+def test_the_first_cell_starts_the_workbench_where_it_is_used(source, ending):
+    notebook = opening()
+    notebook.cells[1].source = source
+    for _ in range(2):
+        first_cell.place(notebook)
+        first, second = book.code_cells(notebook)
+        assert first.source.endswith(ending)
+        assert second.source == source
+    second.source = "x = 1"
+    first_cell.place(notebook)
+    assert first.source == first_cell.SOURCE
 
 
 @pytest.mark.parametrize(
@@ -96,6 +130,11 @@ def test_place_writes_badge_and_first_cell_once():
     assert [cell.source for cell in notebook.cells] == once
     assert once[0].split("\n")[2] == badges.badge("20_attention")
     assert once[1:] == [first_cell.SOURCE, "x = 1"]
+
+
+def test_the_badge_of_a_lab_opens_the_lab():
+    place = "/notebooks/labs/10_hard_texts.ipynb)"
+    assert badges.badge("labs/10_hard_texts").endswith(place)
 
 
 def test_place_corrects_an_older_badge():

@@ -41,7 +41,7 @@ def test_pictures_of_the_chapter_have_captions(chapter, notebook):
 
 def test_chapters_show_pictures():
     """What finds them is not blind."""
-    notebooks = [book.read_notebook(one.path) for one in book.chapters()]
+    notebooks = [book.read_notebook(one.path) for one in book.everything()]
     shown = [
         any(map(captions.has_picture, book.code_cells(notebook)))
         for notebook in notebooks
@@ -72,6 +72,27 @@ def test_a_chapter_below_10_has_no_leading_zero():
     assert notebook.cells[0].source.startswith("**Figure 1.1.** ")
 
 
+def test_a_lab_counts_its_own_figures():
+    cells = [text(CAPTION), text(CAPTION.replace("Figure.", "Figure 20.7."))]
+    notebook = book.nbformat.v4.new_notebook(cells=cells)
+    for _ in range(2):
+        captions.refresh(notebook, "labs/20_why_many_heads")
+        starts = [cell.source.partition("**.")[0] for cell in cells]
+        assert [s.split(" Each")[0] for s in starts] == [
+            "**Figure 1.**",
+            "**Figure 2.**",
+        ]
+    assert captions.is_caption(cells[0])
+
+
+def test_a_lab_may_name_figures_of_chapters_and_papers():
+    seen = "See Figure 1, Figure 20.3 and figure 7 of the paper."
+    cells = code("a"), text("**Figure 1.** A."), text(seen)
+    assert faults(*cells) == []
+    lost = text("See Figure 2.")
+    assert faults(*cells, lost) == ["no Figure 2 in this notebook"]
+
+
 def test_a_picture_with_a_caption_has_no_fault():
     for picture in (
         code("abc"),
@@ -96,7 +117,7 @@ def test_each_fault_is_seen():
         ((code("a", "a"), text(CAPTION)), "cell 1: the same picture twice"),
         (
             (code("a"), text("**Figure 2.1.** A."), text("See Figure 2.3.")),
-            "no Figure 2.3 in this chapter",
+            "no Figure 2.3 in this notebook",
         ),
     ):
         assert faults(*cells) == [fault]

@@ -35,6 +35,7 @@ def test_a_place_where_nothing_would_fail_is_told():
         ("`tests/text/test_merges.py::test_x`", "has no test test_x"),
         ("`tests/conftest.py::seeds`", "seeds asserts nothing"),
         ("`99_nothing`: Pairs (`x == 1`)", "there is no chapter 99_nothing"),
+        ("`labs/99_nothing`: A (`x`)", "there is no lab labs/99_nothing"),
         ("`10_tokens`: Nowhere (`x == 1`)", "has no heading 'Nowhere'"),
         ("`10_tokens`: Pairs (`never == 1`)", "no assertion there holds"),
         ("Makefile: make test", "names neither"),

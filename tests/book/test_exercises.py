@@ -10,7 +10,7 @@ import book
 import exercises
 import navigation
 
-NAMES = [path.stem for path in exercises.sources()]
+NAMES = exercises.names()
 NONE = pytest.mark.skip(reason="tools/book/exercises/ holds no source yet")
 each = pytest.mark.parametrize("name", NAMES or [pytest.param("", marks=NONE)])
 SOURCE = """\
@@ -128,11 +128,13 @@ def test_notebooks_are_current(name):
 
 
 def test_every_notebook_has_a_source_and_every_source_a_chapter():
-    chapters = {chapter.name for chapter in book.chapters()}
+    chapters = {chapter.name for chapter in book.everything()}
     assert set(NAMES) <= chapters
-    for folder in exercises.FOLDERS.values():
-        paths = (book.ROOT / "notebooks" / folder).glob("*.ipynb")
-        assert {path.stem for path in paths} == set(NAMES)
+    for kind in exercises.FOLDERS.values():
+        folder = f"notebooks/{kind}"
+        place = book.ROOT / folder
+        paths = [*place.glob("*.ipynb"), *place.glob("labs/*.ipynb")]
+        assert {book.name_of(path, folder) for path in paths} == set(NAMES)
 
 
 @each
@@ -144,7 +146,7 @@ def test_the_chapter_lists_its_exercises(name):
     assert book.twin_text(notebook) == before, "run `make links`"
     text = "\n".join(cell.source for cell in notebook.cells)
     for kind in exercises.FOLDERS.values():
-        assert f"]({kind}/{name}.ipynb)" in text
+        assert f"]({book.link(f'{kind}/{name}', name)})" in text
 
 
 @each
@@ -154,7 +156,7 @@ def test_a_chapter_has_exercises(name):
 
 def test_a_part_has_one_project():
     parts = collections.Counter(
-        name[0]
+        str(book.Chapter(name).part)
         for name in NAMES
         for exercise in exercises.exercises_of(exercises.read(name))
         if exercise.grade == "project"

@@ -6,6 +6,7 @@ import book
 import links
 import navigation
 
+CONTENTS = "[Contents](00_start_here.ipynb)"
 CHAPTER_20 = "[chapter 20](20_attention.ipynb)"
 DEVLIN = "https://arxiv.org/abs/1810.04805"
 CLARK = "https://arxiv.org/abs/1906.04341"
@@ -59,7 +60,7 @@ def test_no_link_inside_the_book_is_dead():
     paths = links.files()
     folders = {path.parent.name for path in paths}
     assert {book.ROOT.name, "docs", "data", "notebooks"} <= folders
-    assert {path.stem for path in book.notebooks()} <= {p.stem for p in paths}
+    assert set(book.notebooks()) <= set(paths)
     dead = {path.name: links.dead(path) for path in paths}
     assert {name: found for name, found in dead.items() if found} == {}
     assert sum(len(links.targets(links.text_of(p))) for p in paths) > 300
@@ -148,8 +149,13 @@ def test_prose_after_code_and_links_is_linked():
 
 
 def test_links_from_another_folder():
-    text = navigation.linked("see 20_attention", "", folder="../")
-    assert text == "see [chapter 20](../20_attention.ipynb)"
+    for name, up in (
+        ("exercises/20_attention", "../"),
+        ("labs/20_why_many_heads", "../"),
+        ("solutions/labs/20_why_many_heads", "../../"),
+    ):
+        text = navigation.linked("see 20_attention", name)
+        assert text == f"see [chapter 20]({up}20_attention.ipynb)"
 
 
 # Papers that the prose names.
@@ -219,7 +225,7 @@ def test_refresh_writes_each_line_once():
 
 
 def test_refresh_mends_former_lines():
-    former = f"[← 10 Old](10_old.ipynb) | {navigation.CONTENTS}"
+    former = f"[← 10 Old](10_old.ipynb) | {CONTENTS}"
     notebook = cells(f"# 20 Attention\n\n{former}\n\nText.", "More.", former)
     navigation.refresh(notebook, "20_attention")
     assert "Old" not in "".join(cell.source for cell in notebook.cells)
@@ -227,7 +233,7 @@ def test_refresh_mends_former_lines():
 
 
 def test_a_paragraph_with_a_link_to_the_contents_is_no_line():
-    text = f"Back to {navigation.CONTENTS}."
+    text = f"Back to {CONTENTS}."
     notebook = cells("# 20 Attention", text)
     navigation.refresh(notebook, "20_attention")
     assert notebook.cells[1].source == text

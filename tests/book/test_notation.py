@@ -157,17 +157,24 @@ def said(source):
     )
 
 
+def _place_of(chapter):
+    """Returns "20" for a chapter, and a place that belongs to it for a lab."""
+    if chapter.is_lab:
+        return f"{chapter.number}.{chapter.path.stem}"
+    return chapter.number
+
+
 PLACES = {
     ".".join(path.relative_to(book.ROOT / "bertbook").with_suffix("").parts): (
         said(path.read_text("utf-8"))
     )
     for path in sorted((book.ROOT / "bertbook").rglob("*.py"))
 } | {
-    chapter.name[:2]: "\n".join(
+    _place_of(chapter): "\n".join(
         said(cell.source)
         for cell in book.code_cells(book.read_notebook(chapter.path))
     )
-    for chapter in book.chapters()
+    for chapter in book.everything()
 }
 
 

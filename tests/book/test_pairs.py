@@ -1,6 +1,8 @@
 """A notebook and its twin in text hold the same cells."""
 
+import jupytext.paired_paths
 import pytest
+from jupytext.config import load_jupytext_configuration_file
 
 import book
 
@@ -10,8 +12,8 @@ def test_there_are_chapters():
 
 
 def test_every_notebook_and_every_twin_has_the_other():
-    notebooks = {path.stem for path in book.notebooks()}
-    twins = {path.stem for path in book.twins()}
+    notebooks = {book.name_of(p, "notebooks") for p in book.notebooks()}
+    twins = {book.name_of(p, "notebooks/text") for p in book.twins()}
     assert notebooks - twins == set(), "no twin in notebooks/text/"
     assert twins - notebooks == set(), "no notebook in notebooks/"
 
@@ -19,6 +21,18 @@ def test_every_notebook_and_every_twin_has_the_other():
 def test_names_are_two_digits_and_a_topic():
     paths = book.notebooks() + book.twins()
     assert [p.name for p in paths if not book.is_name(p.stem)] == []
+
+
+@pytest.mark.parametrize("name", ["20_attention", "labs/10_hard_texts"])
+def test_jupyterlab_writes_the_same_pairs(name):
+    """The formats hold below the folders that `pyproject.toml` names."""
+    settings = str(book.ROOT / "pyproject.toml")
+    config = load_jupytext_configuration_file(settings)
+    path = str(book.Chapter(name).path)
+    found = jupytext.paired_paths.paired_paths(
+        path, "ipynb", config.default_formats(path)
+    )
+    assert [one for one, _ in found] == [path, str(book.Chapter(name).twin)]
 
 
 def test_pair_holds_the_same_cells(chapter, notebook):

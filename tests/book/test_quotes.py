@@ -24,7 +24,7 @@ def test_quotes_are_current(notebook):
 def test_each_definition_is_quoted_once():
     assert book.chapters(), "notebooks/ holds no chapter (NN_topic.ipynb)"
     met = Counter()
-    for chapter in book.chapters():
+    for chapter in book.everything():
         met.update(names_in(book.read_notebook(chapter.path)))
     assert [name for name, count in met.items() if count > 1] == []
 
@@ -92,3 +92,40 @@ def test_a_changed_quote_is_seen_and_rewritten():
     assert quotes.refresh(notebook) == ["bertbook.config.BertConfig"]
     assert notebook.cells[0].source == current
     assert quotes.refresh(notebook) == []
+
+
+SPLIT = "bertbook.plain.tokenizer.split_words"
+
+
+def test_an_answer_is_the_source_under_the_decorator():
+    answer = quotes.quote(SPLIT, is_answer=True)
+    first, rest = answer.split("\n", 1)
+    assert first == f"@book  # quoted from {SPLIT}"
+    assert rest == quotes.source_of(SPLIT)
+    shown = book.nbformat.v4.new_code_cell(quotes.quote(SPLIT))
+    cell = book.nbformat.v4.new_code_cell(answer)
+    assert quotes.name_of(cell) == quotes.name_of(shown) == SPLIT
+    assert book.is_quote(cell)
+    assert book.is_answer(cell)
+    assert book.is_quote(shown)
+    assert not book.is_answer(shown)
+
+
+def test_a_changed_answer_is_rewritten_as_an_answer():
+    answer = quotes.quote(SPLIT, is_answer=True)
+    cell = book.nbformat.v4.new_code_cell(answer.split("\n", 1)[0])
+    notebook = book.nbformat.v4.new_notebook(cells=[cell])
+    assert quotes.refresh(notebook) == [SPLIT]
+    assert notebook.cells[0].source == answer
+    assert quotes.refresh(notebook) == []
+
+
+def test_a_long_docstring_of_an_answer_is_whole():
+    dotted = "bertbook.config.BertConfig"
+    assert len(quotes.quote(dotted)) < len(quotes.source_of(dotted))
+    assert quotes.source_of(dotted) in quotes.quote(dotted, is_answer=True)
+
+
+def test_an_answer_of_practice_is_no_quote():
+    cell = book.nbformat.v4.new_code_cell("@book\ndef double(x):\n    ...")
+    assert not book.is_quote(cell)

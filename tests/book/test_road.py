@@ -1,4 +1,4 @@
-"""The table of all chapters in 00_start_here."""
+"""The table of all chapters and labs in 00_start_here."""
 
 import book
 import road
@@ -23,7 +23,7 @@ def test_the_table_leads_to_every_chapter_and_is_that_of_chapter_00():
     """Where it is not, build 00_start_here again."""
     table = road.table()
     rows = table.split("\n")[2:]
-    names = [chapter.name for chapter in book.chapters()]
+    names = [chapter.name for chapter in book.everything()]
     assert len(names) > 20
     for row, name in zip(rows, names, strict=True):
         assert f"]({name}.ipynb) |" in row

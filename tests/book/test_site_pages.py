@@ -13,13 +13,14 @@ import site_tables
 import site_vendor
 
 NAMES = [chapter.name for chapter in book.chapters()]
+EVERYTHING = [chapter.name for chapter in book.everything()]
 
 
 def texts(notebook, kind="markdown"):
     return [c.source for c in notebook.cells if c.cell_type == kind]
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=EVERYTHING)
 def page_pair(request):
     name = request.param
     committed = book.read_notebook(book.Chapter(name).path)
@@ -139,6 +140,11 @@ def test_links_lead_to_pages_or_to_the_repository():
         ("[a](../data)", "docs/x.md", "[a](ADDRESS/tree/REF/data)"),
         ("see Figure 50.3", "docs/x.md", "see [Figure 50.3](#figure-50-3)"),
         ("`Figure 50.3`", "docs/x.md", None),
+        ("see Figure 3", "notebooks/20_attention.ipynb", None),
+        ("see Figure 3 and 50.3 and Figure 50.3",
+         "notebooks/labs/20_why_many_heads.ipynb",
+         "see [Figure 3](#figure-20-why-many-heads-3) and 50.3 and "
+         "[Figure 50.3](#figure-50-3)"),
     ):  # fmt: skip
         expected = (expected or text).replace("ADDRESS", book.address())
         expected = expected.replace("REF", book.ref())
@@ -184,6 +190,21 @@ def test_front_page_has_a_result_for_each_set_and_start():
     }
     missing = {key[:2] for key in wanted - measured.keys()}
     assert missing == {("conll2003", "bag of words")}  # it tags no words
+
+
+def test_a_table_leads_to_chapters_and_labs():
+    html = "<td>20_attention</td><td a>labs/20_why</td><td>20_x y</td>"
+    for place, up in (
+        ("20_a", ""),
+        ("labs/20_b", "../"),
+        ("solutions/a", "../"),
+    ):
+        there = site_pages._linked_table(html, f"notebooks/{place}.ipynb")
+        lab = "20_why" if place.startswith("labs/") else f"{up}labs/20_why"
+        assert there == (
+            f'<td><a href="{up}20_attention.html">20_attention</a></td>'
+            f'<td a><a href="{lab}.html">20_why</a></td><td>20_x y</td>'
+        )
 
 
 def test_neighbors_are_chapters():

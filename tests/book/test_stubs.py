@@ -12,10 +12,12 @@ import stubs
 # The chapters in which the reader builds.
 NAMES = [
     chapter.name
-    for chapter in book.chapters()
+    for chapter in book.everything()
     if chapter.part != headings.BACK_MATTER
     # A line of a cell, in JSON; prose may name the mark, too.
-    and f'"{book.FIRST_LINE_OF_A_QUOTE}' in chapter.path.read_text("utf-8")
+    and any(
+        f'"{start}' in chapter.path.read_text("utf-8") for start in book.QUOTES
+    )
 ]
 QUOTE = f"{book.FIRST_LINE_OF_A_QUOTE}bertbook.room.module."
 DOUBLE = f'{QUOTE}double\ndef double(x):\n    """Doubles."""\n    return 2 * x'
@@ -47,6 +49,15 @@ def failure(*sources):
 
 def test_a_quote_that_is_used_is_killed():
     assert failure(DOUBLE, "a = 1", "assert double(a) == 2") == 2
+
+
+def test_an_answer_under_the_decorator_is_killed():
+    """The decorator would give the whole definition in place of the stub."""
+    start = "def book(thing):\n    return lambda x: 2 * x"
+    answer = f"@book  {DOUBLE}"
+    assert failure(start, answer, "double(1)") == 2
+    assert failure(start, f"@book  {POINT}", "Point(1)") == 2
+    assert failure(start, answer, "a = 1") is None
 
 
 def test_decoration_survives():
@@ -183,9 +194,12 @@ def test_a_chapter_that_fails_by_itself_is_an_error(trial):
 def test_a_process_of_its_own_has_the_plain_environment(monkeypatch):
     monkeypatch.setenv("BERTBOOK_FULL", "1")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("MYBERT", "mine")
     there = stubs.isolated(eval, "dict(__import__('os').environ)")
     assert "BERTBOOK_FULL" not in there
     assert there["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert "mine" not in there["MYBERT"]
+    assert os.environ["MYBERT"] == "mine"
     assert os.environ["BERTBOOK_FULL"] == "1"
 
 

@@ -15,6 +15,13 @@ HTML = book.ROOT / "build" / "site" / "html"
 AXE = HTML.parent / "testing" / "axe-core" / "axe.min.js"
 PHONE = {"width": 390, "height": 844}
 DESK = {"width": 1280, "height": 900}
+FOLDERS = "notebooks", "notebooks/exercises", "notebooks/solutions"
+NOTEBOOKS = [  # the page of each, below HTML
+    path.relative_to(book.ROOT).with_suffix(".html").as_posix()
+    for folder in FOLDERS
+    for pattern in ("*.ipynb", "labs/*.ipynb")
+    for path in sorted((book.ROOT / folder).glob(pattern))
+]
 NAMES = "chromium", "chromium-browser", "google-chrome", "chrome"
 # The sandbox of Chromium does not start for root, as in a container.
 ARGUMENTS = ["--no-sandbox"] if getattr(os, "geteuid", int)() == 0 else []

@@ -10,6 +10,7 @@ import api_index
 import api_links
 import api_pages
 import book
+import quotes
 
 HTML = book.ROOT / "build" / "site" / "html"
 MODULES = [m for room in api_pages.rooms() for m in api_pages.modules_of(room)]
@@ -137,11 +138,11 @@ def test_chapters_lead_to_the_entries_that_they_use_and_back():
 
 
 def test_quoted_definitions_are_links():
-    for chapter in book.chapters():
+    for chapter in book.everything():
         tree = page(chapter_page(chapter.name))
         for cell in book.read_notebook(chapter.path).cells:
             if book.is_quote(cell):
-                dotted = cell.source.splitlines()[0].rpartition(" ")[2]
+                dotted = quotes.name_of(cell)
                 entry = api_links.resolve(dotted)
                 link = tree.find("a", string=dotted)
                 assert link is not None, dotted

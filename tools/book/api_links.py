@@ -11,6 +11,7 @@ from functools import cache
 
 import api_index
 import book
+import quotes
 
 # A name in prose, in backticks: `bb.finetune`, `bb.BertConfig.named("tiny")`.
 NAME = re.compile(r"(?<![\w./-])(?:bb|bertbook)(?:\.[A-Za-z_]\w*)+")
@@ -104,14 +105,14 @@ def _softened(cell):
 
 @cache
 def uses():
-    """Returns what each chapter takes from the package.
+    """Returns what each chapter and lab takes from the package.
 
     Returns:
         For each entry, the names of the chapters in order, each with "quotes"
         or "uses". The first cell, which all chapters share, does not count.
     """
     found = {}
-    for chapter in book.chapters():
+    for chapter in book.everything():
         for entry, how in _named_in(book.read_notebook(chapter.path)).items():
             found.setdefault(entry, {})[chapter.name] = how
     return found
@@ -125,7 +126,7 @@ def _named_in(notebook):
         if cell in first:
             continue
         if book.is_quote(cell):
-            dotted = cell.source.splitlines()[0].rpartition(" ")[2]
+            dotted = quotes.name_of(cell)
             found[resolve(dotted)] = "quotes"
         elif cell.cell_type == "code":
             for entry in _named_in_code(book.without_magics(cell.source)):

@@ -99,15 +99,13 @@ def write_pages(app):
 
 
 def _pages_of_chapters(source):
-    """Returns the page of each chapter, where the site has one."""
-    found = {}
-    for chapter in book.chapters():
-        for path in source.rglob(f"{chapter.name}.*"):
-            page = path.relative_to(source).with_suffix("").as_posix()
-            is_one = path.suffix in (".ipynb", ".md")
-            if is_one and not re.search("exercises|solutions|download", page):
-                found[chapter.name] = f"/{page}"
-    return found
+    """Returns the page of each chapter and lab, where the site has one."""
+    pages = {one.name: f"notebooks/{one.name}" for one in book.everything()}
+    return {
+        name: f"/{page}"
+        for name, page in pages.items()
+        if (source / f"{page}.ipynb").is_file()
+    }
 
 
 def _write(path, text):

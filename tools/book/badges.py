@@ -75,7 +75,7 @@ def place(notebook, name):
 
     Args:
         notebook: The notebook, changed in place.
-        name: The chapter's name, such as `20_attention`.
+        name: The chapter's name, such as `20_attention`, or the lab's.
 
     Raises:
         ValueError: The notebook does not open with a markdown cell.
@@ -101,8 +101,8 @@ def pages():
 
 
 def main():
-    """Rewrites the chapters and the pages, and says which changed."""
-    for chapter in book.chapters():
+    """Rewrites chapters, labs and pages, and says which changed."""
+    for chapter in book.written():
         if book.rewrite(chapter, partial(place, name=chapter.name)):
             print(chapter.name)
     for path in pages():

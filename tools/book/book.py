@@ -1,21 +1,29 @@
-"""What the tools and the tests of the book share: chapters, cells, files."""
+"""What the tools and tests of the book share: chapters, labs, cells, files."""
 
+import contextlib
 import hashlib
+import os
+import posixpath
 import re
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import jupytext
 import nbformat
 from jupytext.config import load_jupytext_configuration_file
 
 ROOT = Path(__file__).resolve().parents[2]
-NAME = re.compile(r"\d\d_[a-z0-9_]+")
+NAME = re.compile(r"(?:labs/)?\d\d_[a-z0-9_]+")
 TWIN_FORMAT = "md:myst"
 NO_ADDRESS = "https://github.com/OWNER/bertbook"
 FIRST_LINE_OF_A_QUOTE = "# quoted from "
+# The answer to what the reader writes: plain's source under the decorator.
+FIRST_LINE_OF_AN_ANSWER = f"@book  {FIRST_LINE_OF_A_QUOTE}"
+QUOTES = FIRST_LINE_OF_A_QUOTE, FIRST_LINE_OF_AN_ANSWER
 KERNEL = {
     "display_name": "Python 3 (ipykernel)",
     "language": "python",
@@ -25,9 +33,9 @@ KERNEL = {
 
 @dataclass(frozen=True)
 class Chapter:
-    """One chapter: the notebook and its twin in text."""
+    """A chapter or a lab: the notebook and its twin in text."""
 
-    name: str  # such as `20_attention`
+    name: str  # such as `20_attention` or `labs/10_hard_texts`
 
     @property
     def path(self):
@@ -40,29 +48,94 @@ class Chapter:
         return ROOT / "notebooks" / "text" / f"{self.name}.md"
 
     @property
+    def is_lab(self):
+        """Whether it is a lab, which nobody has to read to go on."""
+        return self.name.startswith("labs/")
+
+    @property
+    def number(self):
+        """Two digits: of the chapter, or of the chapter that a lab follows."""
+        return posixpath.basename(self.name)[:2]
+
+    @property
     def part(self):
-        """The part of the book, the first digit of the name."""
-        return int(self.name[0])
+        """The part of the book, the first of the two digits."""
+        return int(self.number[0])
+
+
+def everything():
+    """Returns chapters and labs that have a notebook, labs after theirs."""
+    return _named(notebooks(), "notebooks")
 
 
 def chapters():
     """Returns the chapters that have a notebook, in the order of names."""
-    return [Chapter(path.stem) for path in notebooks() if is_name(path.stem)]
+    return [one for one in everything() if not one.is_lab]
+
+
+def labs():
+    """Returns the labs that have a notebook, in the order of names."""
+    return [one for one in everything() if one.is_lab]
+
+
+def written():
+    """Returns chapters and labs that have a twin, built already or not."""
+    return _named(twins(), "notebooks/text")
 
 
 def notebooks():
-    """Returns every notebook in `notebooks/`, whatever its name."""
-    return sorted((ROOT / "notebooks").glob("*.ipynb"))
+    """Returns every notebook of a chapter or lab, whatever its name."""
+    return _both("notebooks", "ipynb")
 
 
 def twins():
-    """Returns every text in `notebooks/text/`, whatever its name."""
-    return sorted((ROOT / "notebooks" / "text").glob("*.md"))
+    """Returns every text of a chapter or lab, whatever its name."""
+    return _both("notebooks/text", "md")
+
+
+def _both(folder, ending):
+    """Returns the files in a folder and in its `labs/`."""
+    place = ROOT / folder
+    found = [*place.glob(f"*.{ending}"), *place.glob(f"labs/*.{ending}")]
+    return sorted(found)
+
+
+def _named(paths, folder):
+    """Returns what files have the name of a chapter or lab, in order."""
+    found = [Chapter(name_of(path, folder)) for path in paths]
+    found = [one for one in found if is_name(one.name)]
+    return sorted(found, key=lambda one: (one.number, one.is_lab, one.name))
+
+
+def name_of(path, folder):
+    """Returns the name that a file has, such as `labs/10_hard_texts`."""
+    return path.relative_to(ROOT / folder).with_suffix("").as_posix()
 
 
 def is_name(name):
-    """Tells whether `name` is two digits and a topic."""
+    """Tells whether `name` is two digits and a topic, below `labs/` or not."""
     return NAME.fullmatch(name) is not None
+
+
+def link(to, name):
+    """Returns the address of a notebook as another one links to it.
+
+    Args:
+        to: The name of the one that the link leads to.
+        name: The name of the one that holds it, such as `20_attention`,
+            `labs/10_hard_texts` or `exercises/20_attention`.
+    """
+    return posixpath.relpath(f"{to}.ipynb", posixpath.dirname(name) or ".")
+
+
+@contextlib.contextmanager
+def empty_mybert():
+    """Gives a notebook that runs an empty folder for what the reader writes."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.dict(os.environ, MYBERT=folder),
+    ):
+        yield folder
 
 
 @cache
@@ -109,6 +182,7 @@ def read_twin(path):
 
 def write_notebook(notebook, path):
     """Writes an `.ipynb` file, the same bytes for the same cells."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(tidied(notebook)) + "\n", "utf-8")
 
 
@@ -221,6 +295,11 @@ def without_magics(source):
 
 def is_quote(cell):
     """Tells whether a cell shows a definition of the package."""
+    return cell.cell_type == "code" and cell.source.startswith(QUOTES)
+
+
+def is_answer(cell):
+    """Tells whether a cell is a quote that answers a cell of the reader's."""
     return cell.cell_type == "code" and cell.source.startswith(
-        FIRST_LINE_OF_A_QUOTE
+        FIRST_LINE_OF_AN_ANSWER
     )

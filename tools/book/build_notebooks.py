@@ -1,11 +1,11 @@
 """Makes the executed notebooks from the twins.
 
-`python tools/book/build_notebooks.py 20_attention` reads
-`notebooks/text/20_attention.md`, brings badge, first cell, quotes, links,
-captions and format up to date, runs all cells in a clean kernel on the CPU, and
-writes both files.
-Without a name it does so for every chapter. Two runs give the same bytes: no
-time, no path and no machine is written.
+`python tools/book/build_notebooks.py 20_attention labs/10_hard_texts` reads
+`notebooks/text/20_attention.md` and the text of the lab, brings badge, first
+cell, quotes, links, captions and format up to date, runs all cells in a clean
+kernel on the CPU, and writes both files. Without a name it does so for every
+chapter and lab. Two runs give the same bytes, but for outputs that are not
+compared: no time, no path and no machine is written.
 
 The time and memory that a chapter took are printed, and a chapter that takes
 more than one and a half times what its opening says fails.
@@ -95,8 +95,12 @@ def format_cells(notebook):
         cell.source = "".join(new["source"])
 
 
-def execute(notebook):
+def execute(notebook, folder):
     """Runs all cells in a clean kernel, in place.
+
+    Args:
+        notebook: The notebook.
+        folder: Where the kernel starts, as that of a reader does.
 
     Returns:
         The seconds that it took and the most memory in GB, kernel and child
@@ -108,19 +112,20 @@ def execute(notebook):
         notebook,
         timeout=CELL_TIMEOUT,
         kernel_name=book.KERNEL["name"],
-        resources={"metadata": {"path": str(book.ROOT / "notebooks")}},
+        resources={"metadata": {"path": str(folder)}},
         record_timing=False,
         coalesce_streams=True,
     )
     start = time.perf_counter()
-    client.execute()
+    with book.empty_mybert():
+        client.execute()
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return seconds, peak / (1e9 if sys.platform == "darwin" else 1e6)
 
 
 def build(name, from_notebook=False):
-    """Builds one chapter and writes both of its files.
+    """Builds one chapter or lab and writes both of its files.
 
     Returns:
         One line on time and memory, and whether both are within bounds.
@@ -129,7 +134,7 @@ def build(name, from_notebook=False):
     notebook = read(chapter, from_notebook)
     refresh(notebook, name)
     limits = headings.cost(notebook.cells[0].source)
-    seconds, peak = execute(notebook)
+    seconds, peak = execute(notebook, chapter.path.parent)
     first_cell.forget_processor(notebook)
     book.write_notebook(notebook, chapter.path)
     book.write_twin(notebook, chapter.twin)
@@ -142,43 +147,50 @@ def build(name, from_notebook=False):
 
 
 def store_first_output(names):
-    """Runs the first cell once and stores its output in notebooks.
+    """Runs each form of the first cell once and stores its output.
 
     Args:
-        names: The chapters.
+        names: The chapters and labs.
 
     Returns:
-        The chapters that changed.
+        Those that changed.
 
     Raises:
         ValueError: The package that a kernel imports has another version than
             `pyproject.toml`, or a notebook has another first cell.
     """
-    fresh = book.nbformat.v4.new_notebook()
-    first_cell.place(fresh)
-    execute(fresh)
+    changed, outputs = [], {}
+    for name in names:
+        path = book.Chapter(name).path
+        notebook = book.read_notebook(path)
+        source = first_cell.source_for(notebook)
+        cell = book.code_cells(notebook)[0]
+        if cell.source != source:
+            raise ValueError(
+                "A notebook must begin with the common first cell; run `make "
+                f"badges`. Received: {name}."
+            )
+        if source not in outputs:
+            outputs[source] = first_outputs(source)
+        if cell.outputs != outputs[source]:
+            cell.outputs = outputs[source]
+            book.write_notebook(notebook, path)
+            changed.append(name)
+    return changed
+
+
+def first_outputs(source):
+    """Runs a first cell and returns what it shows."""
+    cell = book.nbformat.v4.new_code_cell(source)
+    fresh = book.nbformat.v4.new_notebook(cells=[cell])
+    execute(fresh, book.ROOT / "notebooks")
     first_cell.forget_processor(fresh)
     if line := first_cell.outdated(fresh):
         raise ValueError(
             "The installed package must have the version of pyproject.toml, "
             f"{book.version()}. Received: {line!r}. Install it again."
         )
-    (stored,) = book.code_cells(fresh)
-    changed = []
-    for name in names:
-        path = book.Chapter(name).path
-        notebook = book.read_notebook(path)
-        cell = book.code_cells(notebook)[0]
-        if cell.source != stored.source:
-            raise ValueError(
-                "A notebook must begin with the common first cell; run `make "
-                f"badges`. Received: {name}."
-            )
-        if cell.outputs != stored.outputs:
-            cell.outputs = stored.outputs
-            book.write_notebook(notebook, path)
-            changed.append(name)
-    return changed
+    return cell.outputs
 
 
 def use_plain_environment():
@@ -194,7 +206,7 @@ def arguments():
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "names", nargs="*", help="chapters, such as 20_attention"
+        "names", nargs="*", help="such as 20_attention or labs/10_hard_texts"
     )
     parser.add_argument(
         "--from-notebook",
@@ -217,7 +229,7 @@ def main():
     """
     options = arguments()
     use_plain_environment()
-    names = options.names or [path.stem for path in book.twins()]
+    names = options.names or [one.name for one in book.written()]
     if not names:
         print("notebooks/text/ holds no chapter (NN_topic.md).")
         return 1

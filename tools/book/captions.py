@@ -1,22 +1,28 @@
 """Captions: every picture has one below it, and the build counts them.
 
 A caption is a markdown cell that starts with `**Figure.**`; the build writes
-the number of the chapter and of the picture into it: `**Figure 20.3.**`.
+the number of the chapter and of the picture into it: `**Figure 20.3.**`. A lab
+counts its own: `**Figure 3.**`, which no chapter has. Figures of papers are
+written small, "figure 3".
 """
 
 import re
 
-_NAMED = re.compile(r"\bFigure \d+\.\d+")
-MARK = re.compile(r"^\*\*Figure(?: \d+\.\d+)?\.\*\*")
+import book
+
+NAMED = re.compile(r"\bFigure (\d+)(?:\.(\d+))?")
+MARK = re.compile(r"^\*\*Figure(?: \d+(?:\.\d+)?)?\.\*\*")
 
 
 def refresh(notebook, name):
-    """Numbers the captions of one chapter, in place."""
+    """Numbers the captions of one chapter or lab, in place."""
+    chapter = book.Chapter(name)
+    start = "" if chapter.is_lab else f"{int(chapter.number)}."
     number = 0
     for cell in notebook.cells:
         if is_caption(cell):
             number += 1
-            new = f"**Figure {int(name[:2])}.{number}.**"
+            new = f"**Figure {start}{number}.**"
             cell.source = MARK.sub(new, cell.source)
 
 
@@ -44,15 +50,15 @@ def faults(notebook):
 
 
 def _lost_references(notebook):
-    """Returns the figures of the chapter that its prose names in vain."""
+    """Returns the figures of the notebook that its prose names in vain."""
     texts = [c.source for c in notebook.cells if c.cell_type == "markdown"]
     captions = {match[0][2:-3] for text in texts if (match := MARK.match(text))}
-    parts = {caption.partition(".")[0] for caption in captions}
-    named = {match[0] for text in texts for match in _NAMED.finditer(text)}
+    starts = {caption.rpartition(".")[0] for caption in captions}
+    named = {match[0] for text in texts for match in NAMED.finditer(text)}
     return [
-        f"no {one} in this chapter"
+        f"no {one} in this notebook"
         for one in sorted(named - captions)
-        if one.partition(".")[0] in parts
+        if one.rpartition(".")[0] in starts
     ]
 
 

@@ -4,10 +4,11 @@
     .venv/bin/python tools/book/coverage_page.py CHAPTER   prints its assertions
 
 A row ends with the places that hold it. A place is a test of this repository or
-an assertion in a chapter, named by its heading and by a part of its text:
+an assertion in a chapter or a lab, named by its heading and a part of its text:
 
     `tests/text/test_merges.py::test_training_by_hand`
     `10_tokens`: Pairs (`segments == [0, 0, 1]`)
+    `labs/10_hard_texts`: Accents (`ids == plain`)
 """
 
 import ast
@@ -24,7 +25,7 @@ ROW = re.compile(
 )
 NOWHERE = "-"  # what stands in place of the places of a row that is not held
 TEST = re.compile(r"`((?:tests|bertbook)/\S+\.py)::(\w+)`")
-CELL = re.compile(r"`(\d\d_\w+)`: (.+) \(`([^`]+)`\)")
+CELL = re.compile(r"`((?:labs/)?\d\d_\w+)`: (.+) \(`([^`]+)`\)")
 HEADING = re.compile(r"^(#+) (.*)$")
 # Calls that raise by themselves when a claim does not hold.
 CHECKS = re.compile(r"(^|\.|_)(assert|raises|check|warns|fail)")
@@ -70,8 +71,9 @@ def _fault_of_test(path, name):
 
 
 def _fault_of_cell(chapter, heading, fragment):
-    if chapter not in {known.name for known in book.chapters()}:
-        return f"there is no chapter {chapter}"
+    if chapter not in {known.name for known in book.everything()}:
+        kind = "lab" if book.Chapter(chapter).is_lab else "chapter"
+        return f"there is no {kind} {chapter}"
     found = sections(chapter)
     if heading not in found:
         return f"{chapter} has no heading {heading!r}"

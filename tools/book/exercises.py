@@ -1,11 +1,12 @@
 """Exercises: two notebooks a chapter, one to fill in and one with solutions.
 
 `python tools/book/exercises.py [CHAPTER ...]` writes both from one source,
-`tools/book/exercises/NN_topic.md`; with `--run` it runs both as well, and fails
-where a check fails in the solutions or passes in the exercises. The source is
-MyST text with these cells:
+`tools/book/exercises/NN_topic.md` or, of a lab, `labs/NN_topic.md` there; with
+`--run` it runs both as well, and fails where a check fails in the solutions or
+passes in the exercises. The source is MyST text with these cells:
 
-* the title, `# Exercises to 20 Attention`, then what all exercises need;
+* the title, `# Exercises to 20 Attention` or `# Exercises to lab: Hard texts`,
+  then what all exercises need;
 * for each exercise a heading, `## 1. Title (easy)`, and its text; the grade is
   `easy`, `think` or `project`;
 * a code cell tagged `stub`: what the reader starts from;
@@ -45,8 +46,14 @@ class Exercise:
 
 
 def sources():
-    """Returns the source files in the order of the chapters."""
-    return sorted(SOURCES.glob("*.md"))
+    """Returns the source files in order, those of the labs last."""
+    return [*sorted(SOURCES.glob("*.md")), *sorted(SOURCES.glob("labs/*.md"))]
+
+
+def names():
+    """Returns the chapters and labs that have exercises."""
+    paths = (path.relative_to(SOURCES) for path in sources())
+    return [path.with_suffix("").as_posix() for path in paths]
 
 
 def path_of(name, kind):
@@ -84,17 +91,16 @@ def made(name, kind):
     cells = [cell for cell in source.cells if other not in tags_of(cell)]
     notebook = book.nbformat.v4.new_notebook(cells=cells)
     first_cell.place(notebook)
-    there = "../solutions" if kind == "stub" else "../exercises"
+    here, there = (f"{FOLDERS[one]}/{name}" for one in (kind, other))
     links = (
-        f"[Chapter {name[:2]}](../{name}.ipynb) | "
-        f"[{'Solutions' if kind == 'stub' else 'Exercises'}]"
-        f"({there}/{name}.ipynb)"
+        f"[{back(name)}]({book.link(name, here)}) | "
+        f"[{FOLDERS[other].capitalize()}]({book.link(there, here)})"
     )
     title, _, rest = notebook.cells[0].source.partition("\n")
     notebook.cells[0].source = f"{title}\n\n{links}\n{rest}"
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = navigation.linked(cell.source, "", folder="../")
+            cell.source = navigation.linked(cell.source, here)
         else:
             cell.outputs, cell.execution_count = [], None
     tidy = book.tidied(notebook)
@@ -103,12 +109,19 @@ def made(name, kind):
     return tidy
 
 
+def back(name):
+    """Returns the text of the link to the chapter or lab."""
+    chapter = book.Chapter(name)
+    return "Lab" if chapter.is_lab else f"Chapter {chapter.number}"
+
+
 def faults(name):
     """Returns what is wrong with the source of a chapter's exercises."""
-    notebook = read(name)
+    notebook, chapter = read(name), book.Chapter(name)
     found = []
-    if not notebook.cells[0].source.startswith(f"# Exercises to {name[:2]} "):
-        found.append(f"the first line must be `# Exercises to {name[:2]} ...`")
+    title = f"# Exercises to {'lab:' if chapter.is_lab else chapter.number} "
+    if not notebook.cells[0].source.startswith(title):
+        found.append(f"the first line must be `{title}...`")
     exercises = exercises_of(notebook)
     if [one.number for one in exercises] != list(range(1, len(exercises) + 1)):
         found.append("the exercises must be numbered from 1")
@@ -160,9 +173,11 @@ def section(name):
     lines = [
         "## Exercises",
         "",
-        f"They are in a [notebook of their own](exercises/{name}.ipynb). Each "
+        "They are in a [notebook of their own]"
+        f"({book.link(f'exercises/{name}', name)}). Each "
         "has a cell to fill in and a cell that checks your answer. The "
-        f"[solutions](solutions/{name}.ipynb) are in another one.",
+        f"[solutions]({book.link(f'solutions/{name}', name)}) are in another "
+        "one.",
         "",
     ]
     lines += [
@@ -257,7 +272,7 @@ def main():
     parser.add_argument("--run", action="store_true", help="and run them")
     options = parser.parse_args()
     status = 0
-    for name in options.names or [path.stem for path in sources()]:
+    for name in options.names or names():
         problems = faults(name)
         if not problems:
             write(name)

@@ -19,6 +19,7 @@ import tomllib
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
 import book
+import labs
 
 NUMBER = re.compile(
     r"""(?<![\w.])(?P<whole>\d{1,3}(?:,\d{3})+|\d+)
@@ -164,9 +165,17 @@ def docstrings(path):
 
 
 def unbacked_in_chapter(notebook):
-    """Returns the numbers of a chapter's prose that nothing backs."""
+    """Returns the numbers of a chapter's prose that nothing backs.
+
+    Those in the list of its labs are backed in the labs.
+    """
     allowed = known() | outputs_of(notebook)
-    prose = (c.source for c in notebook.cells if c.cell_type == "markdown")
+    prose = (
+        cell.source
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        and not cell.source.startswith(labs.HEADING)
+    )
     return unbacked("\n\n".join(prose), allowed)
 
 
@@ -178,7 +187,7 @@ def unbacked(prose, allowed):
 def report():
     """Yields `(place, numbers)` wherever a number has nothing behind it."""
     allowed = known()
-    for chapter in book.chapters():
+    for chapter in book.everything():
         notebook = book.read_notebook(chapter.path)
         yield chapter.name, unbacked_in_chapter(notebook)
     for name in PAGES:

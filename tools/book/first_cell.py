@@ -1,4 +1,8 @@
-"""The first code cell, which is the same in every chapter."""
+"""The first code cell: the same everywhere, but for what the reader writes.
+
+A chapter whose cells stand under `@part` imports the workbench there and starts
+it, and a notebook that imports from `mybert` starts it.
+"""
 
 import re
 
@@ -8,6 +12,8 @@ TAGS = ["nbval-ignore-output"]
 CORES = re.compile(r", \d+ cores?$", re.MULTILINE)  # of this machine
 # TensorFlow says once, on a processor without AVX-512, that it goes on.
 FALLBACK = "oneDNN supports DT_BOOL only on platforms with AVX-512"
+_PART = re.compile(r"^@part\b", re.MULTILINE)
+_MYBERT = re.compile(r"^(?:from|import) mybert\b", re.MULTILINE)
 
 
 # Where there is neither an address nor a wheel, pip says that this file is
@@ -47,6 +53,25 @@ import bertbook as bb
 bb.setup()"""
 
 
+def with_start(names):
+    """Returns the source that imports from the workbench and starts it."""
+    head, _, call = SOURCE.rpartition("\n\n")
+    line = f"from bertbook.book.workbench import {names}"
+    return f"{head}\n{line}\n\n{call}\nstart()"
+
+
+SOURCES = SOURCE, with_start("start"), with_start("book, part, start")
+
+
+def source_for(notebook):
+    """Returns the source that a notebook must begin with."""
+    cells = [c for c in book.code_cells(notebook) if not book.is_quote(c)]
+    code = "\n".join(cell.source for cell in cells)
+    if _PART.search(code):
+        return SOURCES[2]
+    return SOURCES[1] if _MYBERT.search(code) else SOURCE
+
+
 def place(notebook):
     """Puts the common source and tags into the first code cell.
 
@@ -63,7 +88,7 @@ def place(notebook):
         cell = book.nbformat.v4.new_code_cell()
         place = notebook.cells.index(cells[0]) if cells else 1
         notebook.cells.insert(place, cell)
-    cell.source = SOURCE
+    cell.source = source_for(notebook)
     cell.metadata["tags"] = list(TAGS)
 
 

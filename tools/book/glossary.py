@@ -1,6 +1,7 @@
 """The glossary: terms with the chapter that defines them, linked both ways.
 
-`tools/book/glossary/NN_topic.toml` holds the terms of a chapter:
+`tools/book/glossary/NN_topic.toml` holds the terms of a chapter, and
+`tools/book/glossary/labs/NN_topic.toml` those of a lab:
 
     [attention]
     text = "The part of BERT in which a token takes in something of others."
@@ -25,7 +26,7 @@ _START = "<!-- the terms: written by the build -->"
 
 @dataclass(frozen=True)
 class Term:
-    """A word of the field, what it means, and the chapter that defines it."""
+    """A word of the field, what it means, and where the book defines it."""
 
     word: str
     text: str
@@ -41,7 +42,10 @@ class Term:
 def terms(name=None):
     """Returns the terms of a chapter, or all in the order of the alphabet."""
     found = []
-    for path in sorted(FOLDER.glob(f"{name or '*'}.toml")):
+    for path in sorted(FOLDER.rglob("*.toml")):
+        chapter = path.relative_to(FOLDER).with_suffix("").as_posix()
+        if name not in (None, chapter):
+            continue
         for word, entry in tomllib.loads(path.read_text("utf-8")).items():
             if not {"text"} <= set(entry) <= {"text", "also"}:
                 raise ValueError(
@@ -51,7 +55,7 @@ def terms(name=None):
                 )
             text = " ".join(entry["text"].split())
             also = tuple(entry.get("also", ()))
-            found.append(Term(word, text, path.stem, also))
+            found.append(Term(word, text, chapter, also))
     return sorted(found, key=lambda term: (term.word.lower(), term.chapter))
 
 
@@ -61,10 +65,10 @@ def refresh(notebook, name):
         _write_entries(notebook)
         return
     for term in terms(name):
-        _link_first(notebook, term)
+        _link_first(notebook, term, book.link(NAME, name))
 
 
-def _link_first(notebook, term):
+def _link_first(notebook, term, page):
     """Links the first bold one in prose; the five hops are bold as well."""
     if is_linked(notebook, term):
         return
@@ -77,7 +81,7 @@ def _link_first(notebook, term):
                 line = text[text.rfind("\n", 0, found.start()) + 1 :]
                 if line.startswith(HOPS):
                     continue
-                link = f"[{found[0]}]({NAME}.ipynb#{term.anchor})"
+                link = f"[{found[0]}]({page}#{term.anchor})"
                 cell.source = text[: found.start()] + link + text[found.end() :]
                 return
 
@@ -90,7 +94,8 @@ def _words(term):
 
 def is_linked(notebook, term):
     """Tells whether a chapter links the term where it defines it."""
-    target = re.escape(f"]({NAME}.ipynb#{term.anchor})")
+    page = book.link(NAME, term.chapter)
+    target = re.escape(f"]({page}#{term.anchor})")
     link = re.compile(rf"\[\*\*{_words(term)}\*\*{target}")
     return any(
         link.search(cell.source)
@@ -104,9 +109,17 @@ def entries():
     blocks = []
     for term in terms():
         also = f" Also: {', '.join(term.also)}." if term.also else ""
-        link = f"[chapter {term.chapter[:2]}]({term.chapter}.ipynb)"
+        link = _link_to(term.chapter)
         blocks.append(f"### {term.word}\n\n{term.text}{also} → {link}")
     return "\n\n".join(blocks)
+
+
+def _link_to(name):
+    chapter = book.Chapter(name)
+    label = f"chapter {chapter.number}"
+    if chapter.is_lab:
+        label = f"lab *{navigation.topic(name)}*"
+    return f"[{label}]({book.link(name, NAME)})"
 
 
 def _write_entries(notebook):

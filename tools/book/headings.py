@@ -1,4 +1,4 @@
-"""What the opening of a chapter and its sections must hold."""
+"""What the opening and the sections of a chapter or lab must hold."""
 
 import ast
 import re
@@ -6,11 +6,12 @@ import re
 import badges
 import book
 import captions
+import labs
+import navigation
 
 HOPS = ("Tokenizer.encode", "examples", "batch", "model", "loss")
 BACK_MATTER = 9  # the part without experiments: errata, notation, timings
 
-MOST_WORDS, MOST_CODE_CELLS = 3500, 45
 CUT = "**You will often read**"  # starts the one box on a misconception
 
 _QUIET = (
@@ -55,36 +56,37 @@ def cost(opening):
 
 
 def faults(notebook, name):
-    """Returns what a chapter's opening and sections lack, in words."""
+    """Returns what a notebook's opening and sections lack, in words."""
     if not notebook.cells or notebook.cells[0].cell_type != "markdown":
         return ["the first cell must be markdown"]
     opening = notebook.cells[0].source
-    found = _faults_of_opening(opening, name)
+    chapter = book.Chapter(name)
+    found = _faults_of_opening(opening, chapter)
     wanted = [r"## Summary"]
-    if int(name[0]) != BACK_MATTER:
-        found += _faults_of_hops(opening) + _faults_of_goals(opening)
-        wanted += [r"###? Predict before you run", r"## Exercises"]
+    if chapter.part != BACK_MATTER:
+        found += _faults_of_hops(opening)
+        wanted.append(r"###? Predict before you run")
+    if chapter.part != BACK_MATTER and not chapter.is_lab:
+        found += _faults_of_goals(opening)
+        wanted.append(r"## Exercises")
     prose = prose_of(notebook)
     for heading in wanted:
         if not re.search(rf"^{heading}", prose, re.MULTILINE):
             found.append(f"no section {heading.replace('?', '')!r}")
-    if int(name[0]) != BACK_MATTER:
-        found += faults_of_form(notebook)
+    if chapter.part != BACK_MATTER:
+        found += faults_of_form(notebook, name)
     return found
 
 
-def faults_of_form(notebook):
-    """Returns what a chapter has too much of, or lacks, in words."""
+def faults_of_form(notebook, name):
+    """Returns what a notebook has too much of, or lacks, in words."""
     found, opening, prose = [], notebook.cells[0].source, prose_of(notebook)
-    if "**Before this chapter.**" not in opening:
-        found.append("no line `**Before this chapter.** ...`")
+    kind = "lab" if book.Chapter(name).is_lab else "chapter"
+    if f"**Before this {kind}.**" not in opening:
+        found.append(f"no line `**Before this {kind}.** ...`")
     time = _TIME.search(opening)
     if time is None or time[1] is None:
         found.append("the line on time must start `N minutes to read, under`")
-    if (count := words(notebook)) > MOST_WORDS:
-        found.append(f"{count} words, more than {MOST_WORDS}")
-    if (count := len(book.code_cells(notebook))) > MOST_CODE_CELLS:
-        found.append(f"{count} code cells, more than {MOST_CODE_CELLS}")
     if prose.count(CUT) > 1:
         found.append(f"more than one box {CUT}")
     if "sources simplify" in prose:
@@ -95,12 +97,6 @@ def faults_of_form(notebook):
         if is_silent(cell)
     ]
     return found + captions.faults(notebook)
-
-
-def words(notebook):
-    """Returns the number of words in the text cells."""
-    texts = (c.source for c in notebook.cells if c.cell_type == "markdown")
-    return sum(len(text.split()) for text in texts)
 
 
 def is_silent(cell):
@@ -138,14 +134,17 @@ def prose_of(notebook):
     return "\n\n".join(cells)
 
 
-def _faults_of_opening(opening, name):
+def _faults_of_opening(opening, chapter):
     found = []
-    if not re.match(rf"# {name[:2]} \S", opening):
-        found.append(f"the first line must be `# {name[:2]} Title`")
-    if badges.badge(name) not in opening.split("\n"):
+    start = navigation.LAB if chapter.is_lab else f"{chapter.number} "
+    if not re.match(rf"# {start}\S", opening):
+        found.append(f"the first line must be `# {start}Title`")
+    if badges.badge(chapter.name) not in opening.split("\n"):
         found.append("no badge of its own: `make badges`")
     if not _QUESTION.search(opening):
         found.append("no `**The question.** ...?`")
+    if chapter.is_lab and not labs.is_one_sentence(labs.answer(opening)):
+        found.append("no `**The answer.** ...` of one sentence")
     try:
         cost(opening)
     except ValueError as error:

@@ -1,8 +1,8 @@
 """Links, captions and terms without a build, and links that lead nowhere.
 
 `python tools/book/links.py` brings up to date what the tools write into the
-text of every chapter, runs no cell, and lists the links inside the book whose
-file or heading is not there.
+text of every chapter and lab, runs no cell, and lists the links inside the book
+whose file or heading is not there.
 """
 
 import re
@@ -15,11 +15,16 @@ import book
 import captions
 import exercises
 import glossary
+import labs
 import navigation
 import road
 
 PAGES = "*.md", "data/README.md", "docs/*.md"
-NOTEBOOKS = ("*.ipynb", "exercises/*.ipynb", "solutions/*.ipynb")
+NOTEBOOKS = [
+    f"{folder}{below}*.ipynb"
+    for folder in ("", "exercises/", "solutions/")
+    for below in ("", "labs/")
+]
 _FENCED = r"^ *(?P<fence>```+|~~~+).*?^ *(?P=fence) *$"
 _CODE = re.compile(
     rf"{_FENCED}"
@@ -34,18 +39,39 @@ _TARGETS = re.compile(
     r"|\b(?:href|src)=[\"'](?P<html>[^\"']+)",
     re.MULTILINE,
 )
+_RELATIVE = re.compile(r"\]\((?P<target>[^()\s#:<>]+)")
 _HEADING = re.compile(r"^ {0,3}#{1,6} +(.+?)(?: +#+)? *$", re.MULTILINE)
 _ID = re.compile(r"<[^>]*\b(?:id|name)=[\"']([^\"']+)")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 
 def refresh(notebook, name):
-    """Writes exercises, terms, captions and links of one chapter, in place."""
+    """Writes all but quotes of one chapter or lab, in place."""
+    _mend_moved(notebook, name)
     road.refresh(notebook, name)
+    labs.refresh(notebook, name)
     exercises.refresh(notebook, name)
     glossary.refresh(notebook, name)
     captions.refresh(notebook, name)
     navigation.refresh(notebook, name)
+
+
+def _mend_moved(notebook, name):
+    """Lets the links of a chapter that became a lab start from its folder."""
+    if not book.Chapter(name).is_lab:
+        return
+
+    def mended(match):
+        target = match["target"]
+        here, before = f"labs/{target}", target
+        notebooks = book.ROOT / "notebooks"
+        if (notebooks / here).exists() or not (notebooks / before).exists():
+            return match[0]
+        return f"](../{target}"
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _RELATIVE.sub(mended, cell.source)
 
 
 def files():
@@ -128,8 +154,8 @@ def _own_addresses():
 
 
 def main():
-    """Rewrites the chapters, says which changed, and lists dead links."""
-    for chapter in book.chapters():
+    """Rewrites chapters and labs, says which changed, lists dead links."""
+    for chapter in book.written():
         if book.rewrite(chapter, partial(refresh, name=chapter.name)):
             print(chapter.name)
     status = 0

@@ -1,8 +1,9 @@
 """Quoted definitions: cells that show the package's own source.
 
-Only a docstring of more than three lines is cut, to its first sentence.
+Only a docstring of more than three lines is cut, to its first sentence. An
+answer, below `@book`, is the source character by character.
 
-`python tools/book/quotes.py` rewrites them in every chapter, notebook and twin.
+`python tools/book/quotes.py` rewrites them everywhere, notebook and twin.
 """
 
 import ast
@@ -73,12 +74,15 @@ def _lines_of(text, node):
 def name_of(cell):
     """Returns the dotted name that a quote cell claims to show."""
     first = cell.source.split("\n", 1)[0]
-    return first.removeprefix(book.FIRST_LINE_OF_A_QUOTE).strip()
+    return first.partition(book.FIRST_LINE_OF_A_QUOTE)[2].strip()
 
 
-def quote(dotted):
+def quote(dotted, is_answer=False):
     """Returns what a cell that quotes a definition must hold."""
-    return f"{book.FIRST_LINE_OF_A_QUOTE}{dotted}\n{folded(source_of(dotted))}"
+    source = source_of(dotted)
+    if is_answer:
+        return f"{book.FIRST_LINE_OF_AN_ANSWER}{dotted}\n{source}"
+    return f"{book.FIRST_LINE_OF_A_QUOTE}{dotted}\n{folded(source)}"
 
 
 def folded(source):
@@ -113,7 +117,7 @@ def refresh(notebook):
     changed = []
     for cell in filter(book.is_quote, notebook.cells):
         dotted = name_of(cell)
-        current = quote(dotted)
+        current = quote(dotted, book.is_answer(cell))
         if cell.source != current:
             cell.source = current
             changed.append(dotted)
@@ -121,8 +125,8 @@ def refresh(notebook):
 
 
 def main():
-    """Rewrites the quotes of every chapter and says what changed."""
-    for chapter in book.chapters():
+    """Rewrites the quotes of chapters and labs and says what changed."""
+    for chapter in book.written():
         changed = []
 
         def change(notebook, found=changed):

@@ -1,4 +1,4 @@
-"""The table of all chapters in 00_start_here, which the build writes.
+"""The table of all chapters and labs in 00_start_here: the build writes it.
 
 It stands below a comment that marks its place. Title, question and minutes to
 read are those of each chapter's opening.
@@ -26,17 +26,14 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def table():
-    """Returns the table of all chapters as markdown, a row for each."""
+    """Returns the table of all chapters as markdown, labs under theirs."""
     rows = ["| part | chapter | the question | minutes |", "|---|---|---|---|"]
     before = None
-    for path in book.twins():
-        if not book.is_name(path.stem):
-            continue
-        chapter = book.Chapter(path.stem)
+    for chapter in book.written():
         part = "" if chapter.part == before else _part(chapter.part)
         before = chapter.part
         link = f"[{navigation.title(chapter.name)}]({chapter.name}.ipynb)"
-        opening = book.read_twin(path).cells[0].source
+        opening = book.read_twin(chapter.twin).cells[0].source
         rows.append(
             f"| {part} | {link} | {question(opening)} | {minutes(opening)} |"
         )
@@ -46,7 +43,12 @@ def table():
 def question(opening):
     """Returns the first question of an opening, on one line."""
     found = _QUESTION.search(opening)
-    return _LINK.sub(r"\1", " ".join(found[1].split())) if found else ""
+    return without_links(found[1]) if found else ""
+
+
+def without_links(text):
+    """Returns a text on one line, links without their addresses."""
+    return _LINK.sub(r"\1", " ".join(text.split()))
 
 
 def minutes(opening):

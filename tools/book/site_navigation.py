@@ -1,26 +1,32 @@
 """Sphinx extension: which page comes before and after a chapter.
 
-Exercises and solutions stand below their chapter in the contents. From a
-chapter the reader goes on to the next chapter all the same, and from the
-exercises to the solutions.
+Labs, exercises and solutions stand below their chapter in the contents. From a
+chapter the reader goes on to the next chapter all the same, from the last lab
+of a chapter too, and from the exercises to the solutions.
 """
 
 import book
 
 
 def neighbors(name):
-    """Returns the chapters before and after one, None at the ends."""
-    names = [chapter.name for chapter in book.chapters()]
-    place = names.index(name)
-    before = names[place - 1] if place else None
-    after = names[place + 1] if place + 1 < len(names) else None
-    return before, after
+    """Returns what comes before and after a chapter or lab, None at the ends.
+
+    Before and after a chapter come chapters; before a lab come its chapter and
+    the labs of it.
+    """
+    names = [one.name for one in book.everything()]
+    ahead, later = names[: names.index(name)], names[names.index(name) + 1 :]
+    if book.Chapter(name).is_lab:
+        return ahead[-1], next(iter(later), None)
+    before = [one for one in ahead if not book.Chapter(one).is_lab]
+    after = [one for one in later if not book.Chapter(one).is_lab]
+    return next(reversed(before), None), next(iter(after), None)
 
 
 def set_neighbors(app, page, _template, context, _doctree):
-    """Sets `prev` and `next` of a chapter's page."""
-    folder, _, name = page.rpartition("/")
-    if folder != "notebooks":
+    """Sets `prev` and `next` of the page of a chapter or lab."""
+    folder, _, name = page.partition("/")
+    if folder != "notebooks" or not book.is_name(name):
         return
     for key, other in zip(("prev", "next"), neighbors(name), strict=True):
         if other:

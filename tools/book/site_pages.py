@@ -16,6 +16,8 @@ from posixpath import normpath
 import badges
 import book
 import captions
+import exercises
+import labs
 import navigation
 import site_tables
 from exercises import FOLDERS, tags_of
@@ -31,14 +33,16 @@ PROMPTS = {
     "code": "the code",
     "output": "what it prints",
 }
-_LINE = re.compile(r"^\[(?:←|Contents\]|Chapter \d\d\]).*$\n*", re.MULTILINE)
+_LINE = re.compile(
+    r"^(?:\[(?:←|Contents\]|Chapter \d\d\]|Lab\])|Lab after \[).*$\n*",
+    re.MULTILINE,
+)
 _BADGE = re.compile(r"^\[Open in Colab\]\(.*\)$\n*", re.MULTILINE)
-_FIGURE = re.compile(r"\bFigure (\d+)\.(\d+)")
 _ANCHOR = re.compile(r"(\]\([^()\s]+\.(?:ipynb|md)#)([^()\s]+)\)")
 _RELATIVE = re.compile(r"(\]\()(?![a-z]+:|#)([^()\s#]+)(#[^()\s]*)?\)")
 _LEVEL_2 = re.compile(r"^## ", re.MULTILINE)
 _LEVEL_3 = re.compile(r"^### ", re.MULTILINE)
-_TABLE_CHAPTER = re.compile(r"(<td[^>]*>)(\d\d_[a-z0-9_]+)(</td>)")
+_TABLE_CHAPTER = re.compile(r"(<td[^>]*>)((?:labs/)?(\d\d_[a-z0-9_]+))(</td>)")
 
 
 def main():
@@ -59,8 +63,8 @@ def main():
 
 
 def chapter_names():
-    """Returns the names of the chapters in order."""
-    return [chapter.name for chapter in book.chapters()]
+    """Returns the names of the chapters and labs in order."""
+    return [one.name for one in book.everything()]
 
 
 def folders_of(name):
@@ -93,16 +97,18 @@ def copy(place, folder):
 
 
 def chapter_page(name):
-    """Returns the notebook of a chapter as the page shows it."""
+    """Returns the notebook of a chapter or lab as the page shows it."""
     notebook = book.read_notebook(book.Chapter(name).path)
     del notebook.cells[-1]  # the line that leads on: the theme has its own
     with_buttons(notebook, name, f"notebooks/{name}.ipynb")
     with_folds(notebook)
-    with_figures(notebook)
+    with_figures(notebook, name)
     with_levels(notebook)
     with_links(notebook, f"notebooks/{name}.ipynb")
-    if folders_of(name):
-        entries = [f"{folder}/{name}" for folder in folders_of(name)]
+    entries = [f"/notebooks/{folder}/{name}" for folder in folders_of(name)]
+    if not book.Chapter(name).is_lab:
+        entries += [f"/notebooks/{lab}" for lab in labs.of_chapter(name)]
+    if entries:
         notebook.cells.append(markdown(toctree(entries)))
     return notebook
 
@@ -172,12 +178,17 @@ def buttons(name, place):
         f"[Open in Colab]({colab})",
         f"{{download}}`Download the notebook <{up}../{DOWNLOADS}/{place}>`",
     ]
-    if up:
-        found.append(f"[Chapter {name[:2]}]({up}{name}.ipynb)")
+    here = place.removeprefix("notebooks/")
+    if here != f"{name}.ipynb":
+        found.append(f"[{exercises.back(name)}]({book.link(name, here)})")
+    elif book.Chapter(name).is_lab:
+        chapter = navigation.chapter_of(name)
+        label = f"Chapter {book.Chapter(chapter).number}"
+        found.append(f"[{label}]({book.link(chapter, here)})")
     found += [
-        f"[{folder.capitalize()}]({up}{folder}/{name}.ipynb)"
+        f"[{folder.capitalize()}]({book.link(f'{folder}/{name}', here)})"
         for folder in folders_of(name)
-        if f"/{folder}/" not in place
+        if not here.startswith(f"{folder}/")
     ]
     return found
 
@@ -215,16 +226,16 @@ def fold(cell, tag, what):
     )
 
 
-def with_figures(notebook):
+def with_figures(notebook, name):
     """Moves captions into the figures that they belong to, in place."""
     cells = []
     for cell in notebook.cells:
         if not captions.is_caption(cell):
             cells.append(cell)
         elif has_viewer(cells[-1]):
-            cells.append(viewer_caption(cell))
+            cells.append(viewer_caption(cell, name))
         else:
-            set_figure(cells[-1], cell.source)
+            set_figure(cells[-1], cell.source, name)
     notebook.cells = cells
 
 
@@ -233,18 +244,30 @@ def has_viewer(cell):
     return any("text/html" in output.get("data", {}) for output in cell.outputs)
 
 
-def viewer_caption(cell):
+def viewer_caption(cell, name):
     """Returns the caption below a viewer, which links can lead to."""
-    lines = [f"({figure_id(cell.source)})=", "{.viewer-caption}", cell.source]
-    return markdown("\n".join(lines))
+    target = f"({figure_id(captions.NAMED.search(cell.source), name)})="
+    return markdown("\n".join([target, "{.viewer-caption}", cell.source]))
 
 
-def figure_id(caption):
-    """Returns the id of a figure, such as `figure-20-3`."""
-    return "figure-{}-{}".format(*_FIGURE.search(caption).groups())
+def figure_id(match, name):
+    """Returns the id of a figure, which no other page has.
+
+    Args:
+        match: Where the prose names it, a match of `captions.NAMED`.
+        name: The notebook that the prose belongs to.
+
+    Returns:
+        For figure 20.3 `figure-20-3`; for figure 3 of a lab
+        `figure-10-hard-texts-3`.
+    """
+    first, second = match.groups()
+    if second is None:
+        first, second = name.rpartition("/")[2].replace("_", "-"), first
+    return f"figure-{first}-{second}"
 
 
-def set_figure(cell, caption):
+def set_figure(cell, caption, name):
     """Gives the picture of a code cell its caption and alternative text."""
     (image,) = (
         output.metadata["image/png"]
@@ -252,7 +275,10 @@ def set_figure(cell, caption):
         if "image/png" in output.get("data", {})
     )
     cell.metadata.setdefault("mystnb", {}).update(
-        figure={"caption": caption, "name": figure_id(caption)},
+        figure={
+            "caption": caption,
+            "name": figure_id(captions.NAMED.search(caption), name),
+        },
         image={"alt": image["alt"]},
     )
 
@@ -282,9 +308,18 @@ def with_links(notebook, place):
             html = output.get("data", {}).get("text/html")
             if html:
                 html = html if isinstance(html, str) else "".join(html)
-                output.data["text/html"] = _TABLE_CHAPTER.sub(
-                    r'\1<a href="\2.html">\2</a>\3', html
-                )
+                output.data["text/html"] = _linked_table(html, place)
+
+
+def _linked_table(html, place):
+    """Returns HTML whose cells with the name of a chapter or lab are links."""
+
+    def link(match):
+        here = place.removeprefix("notebooks/")
+        page = book.link(match[2], here).replace(".ipynb", ".html")
+        return f'{match[1]}<a href="{page}">{match[3]}</a>{match[4]}'
+
+    return _TABLE_CHAPTER.sub(link, html)
 
 
 def linked(text, place):
@@ -294,7 +329,7 @@ def linked(text, place):
         text: Markdown of the repository.
         place: Where it is in the repository, such as `docs/results.md`.
     """
-    text = _with_figure_links(text)
+    text = _with_figure_links(text, place)
     text = _ANCHOR.sub(lambda m: f"{m[1]}{anchor(m[2])})", text)
     return _RELATIVE.sub(lambda m: _to_page(m, place), text)
 
@@ -304,13 +339,22 @@ def anchor(heading):
     return re.sub(r"[^\w\- ]", "", heading.lower())
 
 
-def _with_figure_links(text):
+def _with_figure_links(text, place):
+    """Links figures by their number; a lab has figures of its own."""
+    is_lab = place.startswith("notebooks/labs/")
+    name = place.removesuffix(".ipynb")
+
+    def link(match):
+        if match[2] is None and not is_lab:
+            return match[0]
+        return f"[{match[0]}](#{figure_id(match, name)})"
+
     pieces, done = [], 0
     for start, end in navigation.prose(text):
         if captions.MARK.match(text) and start == 0:
             start = captions.MARK.match(text).end()
-        link = r"[Figure \1.\2](#figure-\1-\2)"
-        pieces += [text[done:start], _FIGURE.sub(link, text[start:end])]
+        new = captions.NAMED.sub(link, text[start:end])
+        pieces += [text[done:start], new]
         done = end
     return "".join([*pieces, text[done:]])
 

@@ -1,4 +1,4 @@
-"""Breaks the quoted definitions of a chapter, one at a time.
+"""Breaks the quoted definitions of a chapter or lab, one at a time.
 
 `python tools/book/stubs.py [CHAPTER ...]` runs the chapter's cells. At each
 quote it goes on with a stub in its place, which raises when it is called, and
@@ -53,6 +53,8 @@ def _refuse(owner, name):
 def stub(source):
     """Returns a definition of the same name that raises when it is used.
 
+    It stands under no decorator: `@book` would put the whole one in its place.
+
     Args:
         source: A quoted definition, a function or a class.
     """
@@ -66,7 +68,7 @@ def stub(source):
 
 
 def run(source, namespace):
-    """Runs a cell as IPython would show it: its prints are thrown away."""
+    """Runs a cell as IPython would show it, and returns what it printed."""
     code = book.without_magics(source)
     name = f"<cell {next(_numbers)}>"
     # `inspect.getsource` works in a notebook, and TensorFlow needs it.
@@ -74,6 +76,7 @@ def run(source, namespace):
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
         exec(compile(code, name, "exec"), namespace)
+    return shown.getvalue()
 
 
 def skipped(cell):
@@ -159,7 +162,7 @@ def trial(name):
     """Breaks each quote of a chapter.
 
     Args:
-        name: The chapter, such as `20_attention`.
+        name: The chapter or lab, such as `20_attention`.
 
     Returns:
         `(dotted name, index of the cell that failed)` for each quote; in the
@@ -169,8 +172,9 @@ def trial(name):
     Raises:
         RuntimeError: A cell fails with no stub in the chapter.
     """
-    os.chdir(book.ROOT / "notebooks")
-    notebook = book.read_notebook(book.Chapter(name).path)
+    path = book.Chapter(name).path
+    os.chdir(path.parent)
+    notebook = book.read_notebook(path)
     cells = book.code_cells(notebook)
     namespace, found = new_namespace(), []
     for number, cell in enumerate(cells):
@@ -204,7 +208,8 @@ def _on_cpu(function, *arguments):
         os.environ.pop(name, None)
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    return function(*arguments)
+    with book.empty_mybert():
+        return function(*arguments)
 
 
 def main():
@@ -213,7 +218,7 @@ def main():
     parser.add_argument("names", nargs="*")
     names = parser.parse_args().names
     survivors = 0
-    for name in names or [chapter.name for chapter in book.chapters()]:
+    for name in names or [one.name for one in book.everything()]:
         start = time.perf_counter()
         results = isolated_trial(name)
         for dotted, failed in results:

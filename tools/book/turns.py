@@ -29,9 +29,8 @@ def others():
 
     `make test` runs the chapters up to 24, this the others and the labs.
     """
-    later = [c.path for c in book.chapters() if c.name[:2] > "24"]
-    labs = sorted((book.ROOT / "notebooks" / "labs").glob("*.ipynb"))
-    return [path.relative_to(book.ROOT).as_posix() for path in later + labs]
+    later = [c for c in book.chapters() if c.number > "24"] + book.labs()
+    return [one.path.relative_to(book.ROOT).as_posix() for one in later]
 
 
 def choose(paths, changed, turn, seconds, limit):

@@ -30,7 +30,7 @@ PRINTED_ROWS = np.array(
 @computed(
     13,
     (ENCODER, NOTES),
-    "12_vectors",
+    "13_positions",
     kind=SLIP,
     says="the positions modify a word's vector a little",
     right="a row of waves has the norm of the square root of D/2, many times "
@@ -57,7 +57,7 @@ def norms_of_rows():
 @computed(
     14,
     ENCODER,
-    "12_vectors",
+    "13_positions",
     says="the input can be made longer without limit",
     right="the function is defined everywhere; a model is not thereby good at "
     "longer texts. BERT, whose positions are learned, takes no more than 512",
@@ -81,7 +81,7 @@ def longest_texts():
 @computed(
     15,
     ENCODER,
-    "12_vectors",
+    "13_positions",
     says="waves have fewer parameters, so the model trains quicker",
     right="the paper reports nearly the same results and hopes that waves "
     "reach longer texts. A learned table is a small part of BERT-base",
@@ -97,7 +97,7 @@ def cost_of_learned_positions():
 @computed(
     16,
     ENCODER,
-    "12_vectors",
+    "13_positions",
     says="positions are linear combinations of each other",
     right="for each distance there is one fixed matrix, a rotation of every "
     "pair of columns, that moves all positions by that distance",
@@ -141,7 +141,7 @@ def same_word_twice():
 @computed(
     54,
     NOTES,
-    "12_vectors",
+    "13_positions",
     kind=SLIP,
     says="BERT uses the positional encoding and exactly the architecture of "
     "the Transformer's encoder",
@@ -184,7 +184,7 @@ def largest_numbers():
 @computed(
     63,
     NOTES,
-    "12_vectors",
+    "13_positions",
     kind=SLIP,
     says="pos is the token, i the index in the vector",
     right="pos is the place, and i counts pairs of columns, 2i and 2i + 1. "
@@ -208,7 +208,7 @@ def what_i_counts():
 @computed(
     64,
     NOTES,
-    "12_vectors",
+    "13_positions",
     kind=SLIP,
     says="the figure of the position matrix has no exponents",
     right="the exponents are 0, 0, 2, 2 and so on, over D. Without them the "
@@ -224,7 +224,7 @@ def different_columns():
 @computed(
     65,
     NOTES,
-    "12_vectors",
+    "13_positions",
     kind=SLIP,
     says="a sentence embedding stands for a whole sentence and its meaning",
     right="here it is a segment embedding: one of two learned vectors, added "

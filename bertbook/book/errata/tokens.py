@@ -41,7 +41,7 @@ def _differ(a, b):
 @computed(
     8,
     (ENCODER, NOTES),
-    "12_vectors",
+    "13_positions",
     says="pads stand at the left and have the id 5",
     right="BERT pads at the right, with [PAD]. Its positions are learned, so "
     "pads at the left give every real token another vector, even where they "

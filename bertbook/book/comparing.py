@@ -1,0 +1,155 @@
+"""`difference`: says in words how a value differs from the right one."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from bertbook.runtime import ops
+
+TOLERANCE = 1e-5
+SHORT = 60  # characters of a value that a line shows whole
+LONGEST = 1_000  # items that are taken of what yields them
+WHOLE, NUMBERS = "biu", "biuf"  # kinds of NumPy's dtypes
+
+
+def collected(value: Any) -> Any:
+    """Returns what an iterator yields as a list, at most a thousand items."""
+    return (
+        list(islice(value, LONGEST)) if isinstance(value, Iterator) else value
+    )
+
+
+def difference(received: Any, expected: Any) -> str:
+    """Returns in words how a value differs from the right one, or "".
+
+    Whole numbers must be equal. Others may differ by 1e-5, and by 1e-5 of the
+    right value.
+
+    Args:
+        received: What a function gave.
+        expected: A number, a text, None, an array, or a list, a tuple, a
+            dictionary or a set of these.
+
+    Raises:
+        TypeError: `expected` is of a kind that is not compared.
+    """
+    if isinstance(expected, dict):
+        return _difference_of_dictionaries(received, expected)
+    if isinstance(expected, str | bool | set | type(None)):
+        same = _plain(received) == expected
+        return "" if same else both(received, expected)
+    if isinstance(expected, list | tuple) and _numbers(expected) is None:
+        return _difference_of_items(_plain(received), expected)
+    got, wanted = _numbers(received), _numbers(expected)
+    if wanted is None:
+        raise TypeError(
+            "`expected` must be numbers, texts, or lists of them. "
+            f"Received: {brief(expected)}."
+        )
+    if got is None:
+        return f"expected numbers, received {brief(received)}"
+    if got.shape != wanted.shape:
+        return f"expected the shape {wanted.shape}, received {got.shape}"
+    return _difference_of_numbers(got, wanted)
+
+
+def _difference_of_numbers(got: np.ndarray, wanted: np.ndarray) -> str:
+    """Compares arrays of one shape."""
+    if all(array.dtype.kind in WHOLE for array in (got, wanted)):
+        wrong = got != wanted
+    else:
+        got, wanted = got.astype("float64"), wanted.astype("float64")
+        wrong = ~np.isclose(got, wanted, TOLERANCE, TOLERANCE, equal_nan=True)
+    if not wrong.any():
+        return ""
+    if not np.isfinite(got[wrong]).all():
+        return "a value is not a finite number"
+    if got.ndim == 1 and max(len(str(got)), len(str(wanted))) < SHORT:
+        return f"expected {wanted.tolist()}, received {got.tolist()}"
+    first = f"expected {_short(wanted[wrong][0])}"
+    first += f", received {_short(got[wrong][0])}"
+    if not got.ndim or not np.isfinite(wanted[wrong]).all():
+        return first
+    gap = np.abs(got.astype("float64") - wanted)[wrong].max()
+    return f"the shape is right; the largest difference is {gap:.3g}"
+
+
+def _difference_of_dictionaries(received: Any, expected: dict) -> str:
+    """Compares the keys, then each value."""
+    if not isinstance(received, dict):
+        return f"expected a dictionary, received {brief(received)}"
+    missing = [key for key in expected if key not in received]
+    added = [key for key in received if key not in expected]
+    problems = [f"{key!r} is missing" for key in missing]
+    problems += [f"{key!r} is not expected" for key in added]
+    for key in () if problems else expected:
+        if problem := difference(received[key], expected[key]):
+            problems.append(f"{key!r}: {problem}")
+    short = max(len(repr(received)), len(repr(expected))) < SHORT
+    return (
+        both(received, expected)
+        if problems and short
+        else "".join(problems[:1])
+    )
+
+
+def _difference_of_items(received: Any, expected: Sequence) -> str:
+    """Compares what is no table of numbers: texts, arrays of any shapes."""
+    if not isinstance(received, list | tuple) or len(received) != len(expected):
+        return both(received, expected)
+    pairs = zip(received, expected, strict=True)
+    for place, (got, wanted) in enumerate(pairs):
+        if problem := difference(got, wanted):
+            if max(len(repr(received)), len(repr(expected))) < SHORT:
+                return both(received, expected)
+            return f"item {place}: {problem}"
+    return ""
+
+
+def _numbers(value: Any) -> np.ndarray | None:
+    """Returns numbers, or lists of them of equal lengths, as an array."""
+    try:
+        if isinstance(value, list | tuple | int | float):
+            array = np.asarray(value)
+        elif isinstance(value, complex | str | bytes):
+            return None
+        else:
+            array = np.asarray(ops.convert_to_numpy(value))
+        if array.dtype.kind in NUMBERS:
+            return array
+        if array.dtype.kind in "cOSUMm":
+            return None
+        return array.astype("float64")  # bfloat16
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Returns an array or a tensor as a number or as lists."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return np.asarray(ops.convert_to_numpy(value)).tolist()
+    return value
+
+
+def _short(number: Any) -> str:
+    """Returns a whole number as it is, another one with ten digits."""
+    return f"{number}" if number.dtype.kind in WHOLE else f"{number:.10g}"
+
+
+def both(received: Any, expected: Any) -> str:
+    """Returns the right value and the other one in a line."""
+    return f"expected {brief(expected)}, received {brief(received)}"
+
+
+def brief(value: Any) -> str:
+    """Returns a value in at most sixty characters."""
+    if hasattr(value, "shape"):
+        return f"array of {tuple(value.shape)}"
+    text = repr(value)
+    if len(text) < SHORT:
+        return text
+    if isinstance(value, str):
+        return f"{value[:20]!r}... of {len(value)} characters"
+    return text[: SHORT - 3] + "..."
