@@ -512,7 +512,7 @@ def _uses(node: ast.stmt) -> set[str]:
 
 
 def _is_written(source: str, name: str) -> bool:
-    """Returns whether no body of a definition is a docstring and `...`."""
+    """Returns whether nothing in a definition is still to be written."""
     for node in ast.parse(source).body:
         if getattr(node, "name", "") == name:
             inside = node.body if isinstance(node, ast.ClassDef) else [node]
@@ -521,10 +521,12 @@ def _is_written(source: str, name: str) -> bool:
 
 
 def _is_stub(node: ast.stmt) -> bool:
+    """Returns whether a function ends in `...` and returns nothing."""
     if not isinstance(node, ast.FunctionDef):
         return False
-    body = node.body[ast.get_docstring(node) is not None :]
-    return [ast.unparse(one) for one in body] == ["..."]
+    results = ast.Return, ast.Yield, ast.YieldFrom
+    returns = any(isinstance(one, results) for one in ast.walk(node))
+    return ast.unparse(node.body[-1]) == "..." and not returns
 
 
 def _clash(name: str, source: str) -> str:

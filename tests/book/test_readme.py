@@ -39,7 +39,11 @@ def run(path, namespace):
 
 
 @pytest.mark.usefixtures("quick_runs")
-@pytest.mark.parametrize("path", [README, USING], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [README, pytest.param(USING, marks=pytest.mark.slow)],  # a minute
+    ids=lambda path: path.name,
+)
 def test_the_python_blocks_run(path, tmp_path, monkeypatch):
     monkeypatch.setattr(bb, "load_dataset", load_short(bb.load_dataset, 48))
     assert blocks(path.read_text("utf-8")), f"{path} holds no Python"
@@ -47,7 +51,11 @@ def test_the_python_blocks_run(path, tmp_path, monkeypatch):
     run(path, {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize("path", [README, USING], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [README, pytest.param(USING, marks=pytest.mark.slow)],  # a minute
+    ids=lambda path: path.name,
+)
 def test_no_block_is_left_out_but_what_asks_the_network(path):
     """Those are marked `py`, and say so by an address on the Hub."""
     for mark, source in LEFT_OUT.findall(path.read_text("utf-8")):

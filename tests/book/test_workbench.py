@@ -363,10 +363,14 @@ def test_practice_is_used_where_it_passed(capsys):
 
 
 def test_practice_without_a_return(capsys):
-    for body, words in (("...", "not written yet"), ("x + 1", "it returns no")):
+    for body, words in (
+        ("...", "not written yet"),
+        ("y = x\n    ...", "not written yet"),
+        ("y = x + 1", "it returns nothing: is there a `return`?"),
+    ):
         source = f'def twice(x):\n    """Doubles."""\n    {body}\n'
         workbench.check(cell(source)["twice"], ((1,), 2))
-        assert capsys.readouterr().out.startswith(f"twice: {words}")
+        assert capsys.readouterr().out == f"twice: {words}\n"
 
 
 def test_practice_that_raises(capsys):
