@@ -1,4 +1,4 @@
-"""What only the book needs: errata, notation, references.
+"""What only the book needs: errata, notation, workbench.
 
-Read `references` first.
+Read `workbench` first.
 """
