@@ -1,4 +1,4 @@
-"""What only the book needs: errata, notation, workbench.
+"""What only the book needs: the workbench, errata, notation, references.
 
 Read `workbench` first.
 """
