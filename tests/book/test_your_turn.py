@@ -90,7 +90,7 @@ def test_a_part_is_given_as_plain_has_it(notebook):
 def filled(notebook):
     """Returns a chapter with the answers in the place of the stubs."""
     found = answers(notebook)
-    for cell, name, node in list(turns(notebook)):
+    for cell, name, node in reversed(list(turns(notebook))):  # lines move
         lines = cell.source.split("\n")
         answer_cell, answer = found[name]
         text = answer_cell.source.split("\n")
