@@ -94,12 +94,12 @@ def filled(notebook):
         lines = cell.source.split("\n")
         answer_cell, answer = found[name]
         text = answer_cell.source.split("\n")
-        body = text[answer.lineno - 1 : answer.end_lineno]
+        start = answer.lineno - len(answer.decorator_list)
+        body = text[: start - 1]  # a constant that the answer needs
+        body += text[answer.lineno - 1 : answer.end_lineno]
         lines[node.lineno - 1 : node.end_lineno] = body
         cell.source = "\n".join(lines)
-        start = answer.lineno - len(answer.decorator_list)
-        text[start - 1 : answer.end_lineno] = []
-        answer_cell.source = "\n".join(text)
+        answer_cell.source = "\n".join(text[answer.end_lineno :])
     return notebook
 
 
