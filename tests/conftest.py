@@ -18,8 +18,6 @@ collect_ignore = ["helpers/strategies.py"]  # a program that needs TensorFlow
 LONGEST = (
     "finetuning/test_finetune.py",
     "pretraining/test_pretrain.py",
-    "book/test_readme.py",
-    "book/test_moving.py",
     "decoder/test_generate.py",
     "weights/test_lora.py",
     "translation/test_train.py",

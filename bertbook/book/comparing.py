@@ -39,7 +39,7 @@ def difference(received: Any, expected: Any) -> str:
         return _difference_of_dictionaries(received, expected)
     if isinstance(expected, str | bool | set | type(None)):
         same = _plain(received) == expected
-        return "" if same else both(received, expected)
+        return "" if same else _both(received, expected)
     if isinstance(expected, list | tuple) and _numbers(expected) is None:
         return _difference_of_items(_plain(received), expected)
     got, wanted = _numbers(received), _numbers(expected)
@@ -88,22 +88,20 @@ def _difference_of_dictionaries(received: Any, expected: dict) -> str:
         if problem := difference(received[key], expected[key]):
             problems.append(f"{key!r}: {problem}")
     short = max(len(repr(received)), len(repr(expected))) < SHORT
-    return (
-        both(received, expected)
-        if problems and short
-        else "".join(problems[:1])
-    )
+    if problems and short:
+        return _both(received, expected)
+    return next(iter(problems), "")
 
 
 def _difference_of_items(received: Any, expected: Sequence) -> str:
     """Compares what is no table of numbers: texts, arrays of any shapes."""
     if not isinstance(received, list | tuple) or len(received) != len(expected):
-        return both(received, expected)
+        return _both(received, expected)
     pairs = zip(received, expected, strict=True)
     for place, (got, wanted) in enumerate(pairs):
         if problem := difference(got, wanted):
             if max(len(repr(received)), len(repr(expected))) < SHORT:
-                return both(received, expected)
+                return _both(received, expected)
             return f"item {place}: {problem}"
     return ""
 
@@ -138,7 +136,7 @@ def _short(number: Any) -> str:
     return f"{number}" if number.dtype.kind in WHOLE else f"{number:.10g}"
 
 
-def both(received: Any, expected: Any) -> str:
+def _both(received: Any, expected: Any) -> str:
     """Returns the right value and the other one in a line."""
     return f"expected {brief(expected)}, received {brief(received)}"
 

@@ -134,13 +134,20 @@ def is_usable(name: str, source: str) -> bool:
         return False
 
 
-def text_of(file: str, parts: Sections) -> str:
-    """Returns the text of a file with these definitions."""
+def text_of(file: str, parts: Sections, mine: bool = True) -> str:
+    """Returns the text of a file with these definitions.
+
+    Args:
+        file: Its name.
+        parts: Its definitions.
+        mine: Whether the imports that the reader added come with them.
+    """
     body = "\n\n\n".join(
         f"# ---- {name}: {owner}\n{source}"
         for name, (owner, source) in parts.items()
     )
-    return f"{_head(file)}\n\n\n{body}\n"
+    head = _head(file) if mine else _head_of_book(file)
+    return f"{head}\n\n\n{body}\n"
 
 
 def _head(file: str) -> str:
@@ -205,6 +212,7 @@ def texts(changes: Mapping[str, tuple[str, str]], mine: bool) -> dict[str, str]:
             book's. A section that does not define its name is the book's.
     """
     found = {}
+    with_head = mine or any(owner == YOURS for owner, _ in changes.values())
     for file in FILES:
         own = books(file)
         parts: Sections = {name: (BOOKS, text) for name, text in own.items()}
@@ -215,7 +223,7 @@ def texts(changes: Mapping[str, tuple[str, str]], mine: bool) -> dict[str, str]:
                 if is_usable(name, section[1])
             }
         parts |= {name: changes[name] for name in parts if name in changes}
-        found[file] = text_of(file, parts)
+        found[file] = text_of(file, parts, with_head)
     return found
 
 

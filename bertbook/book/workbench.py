@@ -34,6 +34,7 @@ _NODE = re.compile(r"^\{\{.*?\}\} ")  # of a graph, in errors of TensorFlow
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 Results = dict[str, Any]  # of calls by their names
 _IMPORTS = ast.Import, ast.ImportFrom
+_PACKAGES = {YOURS: "_reader", BOOKS: "_book"}  # in which a part is tried
 _passed: dict[str, Any] = {}  # practice of this notebook that was right
 
 
@@ -204,8 +205,8 @@ def fault(name: str, source: str) -> str:
         )
     if clash:
         return f"`{clash}` is another thing in the file: call yours otherwise"
-    right = _tried(name, _answer(name), "_right")
-    got = _tried(name, source)
+    right = _tried(name, BOOKS, _answer(name))
+    got = _tried(name, YOURS, source)
     if words := _raw_fault(got, right):
         return words
     if _equal(got, right):
@@ -215,7 +216,7 @@ def fault(name: str, source: str) -> str:
             return words
     for one in got.values():
         if isinstance(one, BaseException):
-            file = f"<_tried.{PARTS[name].file}>"
+            file = f"<{_PACKAGES[YOURS]}.{PARTS[name].file}>"
             return _error_in_words(one, file, source, _answer(name))
     return _difference_in_words(got, right)
 
@@ -235,16 +236,22 @@ def edited(name: str, place: int) -> str:
 # ------------------------------------------------------------ trying a part
 
 
-def _tried(name: str, source: str, package_name: str = "_tried") -> Results:
-    """Runs a part among the book's others, as a package of some name.
+def _tried(name: str, owner: str, source: str) -> Results:
+    """Runs a part among the book's others.
+
+    Args:
+        name: Of the part.
+        owner: Whose the source is: the reader's comes with their imports, and
+            its lines stay to be quoted while the book's are run.
+        source: Its definition.
 
     Returns:
         The result of each call by its name, or the error that it raised.
     """
     part = PARTS[name]
-    texts = mybert.texts({name: (YOURS, source)}, mine=False)
+    texts = mybert.texts({name: (owner, source)}, mine=False)
     try:
-        package = mybert.run(package_name, texts)
+        package = mybert.run(_PACKAGES[owner], texts)
         thing = getattr(getattr(package, part.file), name)
         calls = (
             part.attempt(thing)
@@ -272,7 +279,7 @@ def _tried(name: str, source: str, package_name: str = "_tried") -> Results:
 
 @cache
 def _tried_mistake(name: str, place: int) -> Results:
-    return _tried(name, edited(name, place), "_mistaken")
+    return _tried(name, BOOKS, edited(name, place))
 
 
 class ChangedArgumentError(Exception):

@@ -1,12 +1,10 @@
 """The workbench keeps what passed, and says what is wrong and where."""
 
-import contextlib
 import linecache
 import os
 import subprocess
 import sys
 from itertools import count
-from pathlib import Path
 
 import pytest
 
@@ -376,8 +374,6 @@ def test_practice_without_a_return(capsys):
 def test_practice_that_raises(capsys):
     workbench.check(cell("def twice(x):\n    return x.y\n")["twice"], ((1,), 2))
     assert capsys.readouterr().out.startswith("twice: AttributeError")
-    with contextlib.suppress(FileNotFoundError):
-        Path("nothing").unlink()
 
 
 def test_the_readers_own_line_is_named():
@@ -470,3 +466,13 @@ def test_what_keras_says_is_not_its_last_line():
     assert "in your line" in words
     assert "Exception encountered" not in words
     assert "segments=" not in words
+
+
+def test_a_head_of_the_readers_does_not_touch_the_book(place):
+    workbench.start()
+    path = place / "tokenizer.py"
+    path.write_text("SPECIAL = []\n" + path.read_text("utf-8"), "utf-8")
+    answer = mybert.books("tokenizer")["split_words"]
+    assert workbench.fault("split_words", answer) == ""
+    assert "SPECIAL = []" not in mybert.texts({}, mine=False)["tokenizer"]
+    assert "SPECIAL = []" in mybert.texts({}, mine=True)["tokenizer"]
