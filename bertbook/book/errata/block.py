@@ -32,7 +32,7 @@ NOTED = (
     noted(
         37,
         LAYER,
-        "21_encoder_block",
+        "22_block",
         kind=SLIP,
         says="the listing calls tf",
         right="it never imports it: import tensorflow as tf is missing",
@@ -40,7 +40,7 @@ NOTED = (
     noted(
         38,
         LAYER,
-        "21_encoder_block",
+        "22_block",
         kind=TRUE,
         says="TFBertModel and TFBertTokenizer of transformers",
         right="both are gone from version 5; the last line that has them is "
@@ -49,7 +49,7 @@ NOTED = (
     noted(
         40,
         LAYER,
-        "21_encoder_block",
+        "22_block",
         kind=TRUE,
         says="world_embedding is the input, and then the output",
         right="the code is right, but a second name would show that the two "
@@ -67,7 +67,7 @@ def _apply(function, values):
 @computed(
     17,
     (ENCODER, FORWARD, NOTES),
-    "21_encoder_block",
+    "22_block",
     says="the feed-forward network has max(0, x), which is ReLU",
     right="that is the Transformer of 2017. BERT has GELU, as the lecture "
     "notes say elsewhere: it lets a little of negative numbers through",
@@ -83,7 +83,7 @@ def bend_of_bert():
 @computed(
     18,
     NOTES,
-    "21_encoder_block",
+    "22_block",
     kind=TRUE,
     says="GELU is given with erf alone",
     right="some libraries, KerasHub's BERT among them, compute the tanh form. "
@@ -106,7 +106,7 @@ def tanh_form(line):
 @computed(
     19,
     (ENCODER, NOTES),
-    "21_encoder_block",
+    "22_block",
     says="dropout comes after the sublayers",
     right="BERT also drops parts of the sum of the embeddings and of the "
     "attention weights; the Transformer of 2017 the sum as well",
@@ -124,7 +124,7 @@ def rates_of_dropout():
 @computed(
     20,
     ENCODER,
-    "21_encoder_block",
+    "22_block",
     says="a row is normalized with its mean and standard deviation",
     right="then comes a gain and a bias for each of the D numbers, and an "
     "epsilon keeps the divisor above 0",
@@ -143,7 +143,7 @@ def parts_of_a_norm():
 @computed(
     32,
     LAYER,
-    "25_what_training_put_in",
+    "labs/24_what_training_put_in",
     says="fire in the sentences 2 and 4 is closer than in 1 and 2, by meaning",
     right="the sentences 2 and 4 share three words, and untrained layers put "
     "them in the same order. A claim about meaning needs that control, and "
@@ -176,7 +176,7 @@ def untrained_order():
 @computed(
     35,
     LAYER,
-    "21_encoder_block",
+    "22_block",
     says="an encoder is attention and a network of two dense layers",
     right="the objects that its code calls hold more: W^O, dropout, the "
     "residual sums and two LayerNorms. It calls encoder what is one block",
@@ -205,7 +205,7 @@ def dense_layers_alone():
 @computed(
     67,
     NOTES,
-    "21_encoder_block",
+    "22_block",
     kind=SLIP,
     says="an encoder has four parts, self-attention and multi-head attention "
     "among them",
@@ -222,7 +222,7 @@ def parts_of_a_block():
 @computed(
     69,
     NOTES,
-    "21_encoder_block",
+    "22_block",
     kind=SLIP,
     says="layer norm has an outer f, and adds two more parameters",
     right="a Transformer has no f, sigma belongs to a row, epsilon is "

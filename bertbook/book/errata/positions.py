@@ -118,7 +118,7 @@ def one_matrix_for_a_distance():
 @computed(
     31,
     LAYER,
-    "25_what_training_put_in",
+    "labs/24_what_training_put_in",
     kind=TRUE,
     says="the embedding layer gives fire the same vector in each sentence",
     right="because it stands at the same place of the same segment in each. "

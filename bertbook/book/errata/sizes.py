@@ -24,7 +24,7 @@ def _count(*ends):
 @computed(
     21,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="after the heads are put together comes the norm",
     right="between them stands a matrix, W^O, with a bias, in each layer",
     value={"weights of W^O": 7_077_888, "biases": 9_216},
@@ -38,7 +38,7 @@ def output_projections():
 @computed(
     22,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="query, key and value have no bias",
     right="each has one, of width D, in each layer",
     value={"biases": 27_648},
@@ -53,7 +53,7 @@ def biases_of_attention():
 @computed(
     23,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="the input is the sum of token and position",
     right="a segment row is added as well; then come LayerNorm and dropout",
     value={"segment rows": 1_536, "LayerNorm of the sum": 1_536},
@@ -68,7 +68,7 @@ def rest_of_the_embeddings():
 @computed(
     24,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="LayerNorm has no parameters in the list",
     right="each has a gain and a bias, two norms in each of twelve layers",
     value={"parameters": 36_864},
@@ -84,7 +84,7 @@ def norms_of_the_layers():
 @computed(
     25,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="a tanh, and then the final softmax",
     right="the pooler has a bias, and before the softmax comes a classifier: "
     "D times K weights, and K biases",
@@ -99,7 +99,7 @@ def rest_of_the_head():
 @computed(
     26,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="the input is always 512 long, without mask, dropout or GELU",
     right="any length up to 512 goes, padding is hidden by a mask, and BERT "
     "has dropout and GELU",
@@ -117,7 +117,7 @@ def short_text():
 @computed(
     27,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="the matrices that it lists",
     right="with a vocabulary of 30,522 pieces they come to less than "
     "BERT-base has. The difference is what the entries 21 to 25 count, "
@@ -141,7 +141,7 @@ def what_is_missing():
 @computed(
     28,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     kind=SLIP,
     says="W^V is of the shape d x d_q",
     right="d x d_v, as its own later line has it. Both are 64, so nothing "
@@ -163,7 +163,7 @@ def draw_matrix():
 @computed(
     29,
     FORWARD,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     kind=SLIP,
     says="tanh(W Z[0]), the matrix on the left",
     right="everywhere else rows stand on the left: Z[0] W. The other way "
@@ -184,7 +184,7 @@ def side_of_the_matrix():
 @computed(
     30,
     LAYER,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     says="the original BERT has 12 encoders with 12 heads each",
     right="that is BERT-base. BERT-large, of the same paper, has more",
     value={"layers of large": 24, "heads of large": 16},
@@ -199,7 +199,7 @@ def size_of_large():
 @computed(
     55,
     NOTES,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     kind=SLIP,
     says="768 and 1,024 neurons in the feed-forward network",
     right="those are the widths D. Inside are 3,072 and 4,096; with 768 and "
@@ -224,7 +224,7 @@ def inside_the_feed_forward_network():
 @computed(
     56,
     NOTES,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     kind=TRUE,
     says="there are two types of BERT",
     right="the paper has two. Smaller sizes followed (Turc et al., 2019), and "
@@ -240,7 +240,7 @@ def named_sizes():
 @computed(
     76,
     NOTES,
-    "23_forward_pass",
+    "labs/24_half_a_page",
     kind=SLIP,
     says="the width is 768 because 12 heads have 64 each",
     right="768 and 12 are chosen, and 64 follows. With 8 heads the width "

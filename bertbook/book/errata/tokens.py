@@ -144,7 +144,7 @@ def tokens_of_the_greeting():
 @computed(
     39,
     LAYER,
-    "22_encoder",
+    "23_encoder",
     says="the attention mask is a list of 0.0, eleven or four of them",
     right="in that inner layer a mask is added to the scores, and 0 hides "
     "nothing. In the public interface 1 means see, 0 means hide. The lengths "
