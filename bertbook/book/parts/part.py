@@ -5,6 +5,7 @@ writes in its place, and the sentence that they get. The test of the tables is
 the tables: each edited source must get its own sentence.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from bertbook.runtime import keras, ops
 
+_COUNTER = re.compile(r"_\d+$")
 Mistake = tuple[str, str, str]  # old source, new source, sentence
 Calls = dict[str, Callable[[], Any]]
 
@@ -45,7 +47,8 @@ def weights_of(layer: Any, path: str = "") -> dict[str, Any]:
                 found |= weights_of(one, f"{path}{step}.")
     inside = {id(v) for v in found.values()}
     own = [v for v in layer.weights if id(v) not in inside]
-    return found | {f"{path}{v.name}": v for v in own}
+    # One without a name is called variable, variable_1, ...
+    return found | {f"{path}{_COUNTER.sub('', v.name)}": v for v in own}
 
 
 def filled(layer: Any, *inputs: Any) -> dict[str, str]:

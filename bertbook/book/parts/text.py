@@ -1,6 +1,5 @@
 """Text: `tokenizer.py` and `vocabulary.py` of `mybert`."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
