@@ -1,4 +1,6 @@
-"""The table of all chapters and labs in 00_start_here."""
+"""The ways through the book, and all chapters and labs, in 00_start_here."""
+
+import re
 
 import book
 import road
@@ -36,6 +38,18 @@ def test_the_table_leads_to_every_chapter_and_is_that_of_chapter_00():
     cells = book.read_notebook(book.Chapter(road.NAME).path).cells
     tables = [c.source for c in cells if c.source.startswith(road.START)]
     assert tables == [f"{road.START}\n\n{table}"]
+
+
+def test_the_ways_give_the_hours_of_their_chapters():
+    text = road.routes()
+    chapters, own, both, package = map(int, re.findall(r"about (\d+)", text))
+    labs = [book.read_twin(one.twin).cells[0].source for one in book.labs()]
+    minutes = sum(int(road.minutes(opening)) for opening in labs)
+    assert abs(both - chapters - minutes / 60) <= 1
+    assert package < own < chapters < both
+    cells = book.read_notebook(book.Chapter(road.NAME).path).cells
+    ways = [c.source for c in cells if c.source.startswith(road.WAYS)]
+    assert ways == [f"{road.WAYS}\n\n{text}"]
 
 
 def test_other_chapters_stay_as_they_are():

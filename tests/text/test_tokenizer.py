@@ -134,6 +134,22 @@ def test_ids_are_those_of_bert_base_uncased(engine, shared_data):
     assert len(cased) == 28_996
 
 
+@engines
+def test_fire_has_one_index_in_four_sentences(engine, shared_data):
+    """Those of the lab What training put in, in the published vocabulary."""
+    vocabulary = texts.published_vocabulary(shared_data, "uncased")
+    tokenizer = Tokenizer(vocabulary, engine=engine)
+    for text in (
+        "He is going to fire one of his employees",
+        "There was a huge fire raging through the forest",
+        "I learned how to fire a gun last year",
+        "I knew the forest fire was not far off",
+    ):
+        tokens = tokenizer.encode(text).tokens
+        assert len(tokens) == 11
+        assert tokens.index("fire") == 5
+
+
 def keep_by_loops(lengths, room):
     """The definition: drop the last piece of the longer text, one by one.
 

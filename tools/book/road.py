@@ -1,7 +1,7 @@
-"""The table of all chapters and labs in 00_start_here: the build writes it.
+"""The ways through the book and all its chapters, in 00_start_here.
 
-It stands below a comment that marks its place. Title, question and minutes to
-read are those of each chapter's opening.
+The build writes each below a comment that marks its place. Title, question and
+minutes to read are those of each chapter's opening.
 """
 
 import re
@@ -11,6 +11,7 @@ import navigation
 
 NAME = "00_start_here"
 START = "<!-- all chapters: written by the build -->"
+WAYS = "<!-- three ways: written by the build -->"
 PARTS = {
     0: "start",
     1: "text",
@@ -21,8 +22,37 @@ PARTS = {
     6: "the other half",
     9: "back matter",
 }
+OWN_BERT = "24"  # the chapter at whose end the reader's model fills in words
+PACKAGE = "00", "44", "51"  # for those who only use the package
 _QUESTION = re.compile(r"^\*\*The question\.\*\* ([^?]+\?)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+def routes():
+    """Returns three ways through the book as markdown, with their hours."""
+    spent = {
+        chapter: int(minutes(book.read_twin(chapter.twin).cells[0].source) or 0)
+        for chapter in book.written()
+    }
+
+    def hours(chosen):
+        return round(sum(spent[c] for c in spent if chosen(c)) / 60)
+
+    chapters = hours(lambda c: not c.is_lab)
+    own = hours(lambda c: not c.is_lab and c.number <= OWN_BERT)
+    package = hours(lambda c: not c.is_lab and c.number in PACKAGE)
+    by_number = navigation.names_by_number()
+    links = {n: f"[chapter {n}]({by_number[n]}.ipynb)" for n in by_number}
+    others = [links[number] for number in PACKAGE[1:]]
+    return (
+        f"- *The chapters*, in order: about {chapters} hours with all that you "
+        f"write. At the end of {links[OWN_BERT]}, after about {own} of them, "
+        "your own BERT fills in hidden words.\n"
+        "- *The chapters and the labs*, each lab after its chapter: about "
+        f"{hours(lambda c: True)} hours.\n"
+        f"- *The package alone*: this chapter, {' and '.join(others)}, about "
+        f"{package} hours, and then `docs/using.md`."
+    )
 
 
 def table():
@@ -58,12 +88,14 @@ def minutes(opening):
 
 
 def refresh(notebook, name):
-    """Writes the table into chapter 00, in place; others stay as they are."""
+    """Writes both into chapter 00, in place; others stay as they are."""
     if name != NAME:
         return
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and cell.source.startswith(START):
             cell.source = f"{START}\n\n{table()}"
+        elif cell.cell_type == "markdown" and cell.source.startswith(WAYS):
+            cell.source = f"{WAYS}\n\n{routes()}"
 
 
 def _part(number):
