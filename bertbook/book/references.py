@@ -80,7 +80,7 @@ OF_THE_SOURCES = (
         "Vaswani, Shazeer, Parmar, Uszkoreit, Jones, Gomez, Kaiser and "
         "Polosukhin", 2017, "Attention Is All You Need", "arXiv:1706.03762",
         "2017-06", (ENCODER, LAYER, DECODER, NOTES),
-        ("20_attention", "22_block", "60_decoder"),
+        ("20_attention", "21_several_heads", "22_block", "60_decoder"),
     ),
     Reference(
         "Devlin, Chang, Lee and Toutanova", 2019, "BERT: Pre-training of Deep "

@@ -103,7 +103,7 @@ def test_every_quote_and_every_name_of_a_chapter_has_an_entry():
 
 def test_an_entry_knows_the_chapters_that_use_it():
     uses = api_links.uses()
-    attention = "bertbook.model.attention.scaled_dot_product_attention"
+    attention = "bertbook.plain.attention.attention"
     assert uses[attention]["20_attention"] == "quotes"
     assert "40_one_sentence" in uses["bertbook.finetune"]
     assert "bertbook.setup" not in uses  # it is in every first cell

@@ -11,10 +11,10 @@ import pytest
 
 import book
 from bertbook.book import machine_check as check
-from bertbook.book.numpy_bert import gelu, numpy_bert, softmax
 from bertbook.runtime import keras
 from bertbook.weights.names import encoder_names
 from bertbook.weights.pretrained import named_tensors
+from tests.helpers.numpy_bert import gelu, numpy_bert, softmax
 
 PLANTED = "gradient of encoder/block_0/attention_norm/gamma"
 

@@ -22,7 +22,7 @@ PARTS = {
     6: "the other half",
     9: "back matter",
 }
-OWN_BERT = "23"  # the chapter at whose end the reader's model fills in words
+OWN_BERT = "24"  # the chapter at whose end the reader's model fills in words
 PACKAGE = "00", "44", "51"  # for those who only use the package
 _QUESTION = re.compile(r"^\*\*The question\.\*\* ([^?]+\?)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")

@@ -95,7 +95,7 @@ def digits_cut_off():
 @computed(
     4,
     ENCODER,
-    "20_attention",
+    "labs/20_root_of_width",
     says="scores up to 97, after the division by the square root of the width",
     right="queries and keys of variance 1 give scores with a spread of about "
     "1. The table shows what the division avoids: softmax as a switch",
@@ -169,7 +169,7 @@ def shapes_of_a_projection():
 @computed(
     33,
     LAYER,
-    "20_attention",
+    "labs/21_attention_is_not_explanation",
     says="attention is the degree to which B helps to explain A",
     right="weights are shares of a mix, and what is mixed counts as well: a "
     "token with the largest weight can add nothing. Whether weights explain "
@@ -207,7 +207,7 @@ def tokens_of_hello_world():
 @computed(
     36,
     LAYER,
-    "20_attention",
+    "labs/20_root_of_width",
     kind=TRUE,
     says="scaling is there to avoid very large scores",
     right="yes, and this is why: the variance of a dot product grows with the "
@@ -243,7 +243,7 @@ def both_orders():
 @computed(
     68,
     NOTES,
-    "20_attention",
+    "21_several_heads",
     kind=SLIP,
     says="multi-head attention means attending to several words",
     right="one head attends to every word. Several heads are several "

@@ -1,17 +1,13 @@
 """BERT in NumPy, to compare with: it shares no code with the package.
 
 It reads the tensors of a file under Hugging Face's names, leaves the matrices
-as (out, in), and computes in float64. What a comparison wants to break on
-purpose is collected in `How`.
+as (out, in), and computes in float64.
 
 Differences: none in the values. Hidden tokens get the score -1e4, as in the
 released code.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -23,38 +19,15 @@ def gelu(x: np.ndarray) -> np.ndarray:
     return x * 0.5 * (1 + _error_function(x / math.sqrt(2)))
 
 
-def gelu_tanh(x: np.ndarray) -> np.ndarray:
-    """Computes the approximation of GELU with tanh."""
-    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
-    return x * 0.5 * (1 + np.tanh(inner))
-
-
-@dataclass(frozen=True)
-class How:
-    """What a comparison may change; the defaults are BERT's.
-
-    Attributes:
-        gelu: The activation.
-        epsilon: What a norm adds to a variance.
-        norm_first: Whether a norm comes before its sublayer.
-        drop: What happens where a model in training drops numbers.
-    """
-
-    gelu: Callable = gelu
-    epsilon: float = 1e-12
-    norm_first: bool = False
-    drop: Callable = lambda x: x
-
-
-def dense(x: np.ndarray, weights: Mapping, name: str) -> np.ndarray:
+def dense(x: np.ndarray, weights: dict, name: str) -> np.ndarray:
     """Multiplies with a matrix that is stored as (out, in)."""
     return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
 
-def norm(x: np.ndarray, weights: Mapping, name: str, how: How) -> np.ndarray:
+def norm(x: np.ndarray, weights: dict, name: str) -> np.ndarray:
     """Gives every vector mean 0 and variance 1, then gain and bias."""
     centered = x - x.mean(axis=-1, keepdims=True)
-    x = centered / np.sqrt(x.var(axis=-1, keepdims=True) + how.epsilon)
+    x = centered / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-12)
     return x * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
@@ -64,7 +37,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
-def attend(x, weights, name, visible, num_heads, how):
+def attend(x, weights, name, visible, num_heads):
     """Computes attention and its output projection: (B, S, D) to (B, S, D)."""
     queries, keys, values = (
         np.split(dense(x, weights, f"{name}.self.{part}"), num_heads, axis=-1)
@@ -74,53 +47,40 @@ def attend(x, weights, name, visible, num_heads, how):
     for Q, K, V in zip(queries, keys, values, strict=True):
         scores = Q @ np.swapaxes(K, 1, 2) / math.sqrt(Q.shape[-1])
         attention = softmax(np.where(visible, scores, -1e4))  # (B, S, S)
-        mixed.append(how.drop(attention) @ V)
+        mixed.append(attention @ V)
     return dense(
         np.concatenate(mixed, axis=-1), weights, f"{name}.output.dense"
     )
 
 
-def block(x, weights, name, visible, num_heads, how):
+def block(x, weights, name, visible, num_heads):
     """Computes one layer: attention, feed-forward, a norm after each."""
-
-    def gather(x):
-        place = f"{name}.attention"
-        return how.drop(attend(x, weights, place, visible, num_heads, how))
-
-    def work(x):
-        widened = how.gelu(dense(x, weights, f"{name}.intermediate.dense"))
-        return how.drop(dense(widened, weights, f"{name}.output.dense"))
-
-    for part, place in ((gather, ".attention.output"), (work, ".output")):
-        normed = partial(  # normed(x): the norm of this sublayer
-            norm, weights=weights, name=f"{name}{place}.LayerNorm", how=how
-        )
-        # After the sum, as in BERT, or before it: a fault to plant.
-        x = x + part(normed(x)) if how.norm_first else normed(x + part(x))
-    return x
+    gathered = attend(x, weights, f"{name}.attention", visible, num_heads)
+    x = norm(x + gathered, weights, f"{name}.attention.output.LayerNorm")
+    wide = gelu(dense(x, weights, f"{name}.intermediate.dense"))
+    worked = dense(wide, weights, f"{name}.output.dense")
+    return norm(x + worked, weights, f"{name}.output.LayerNorm")
 
 
-def numpy_bert(batch, weights, num_heads, how=None):
+def numpy_bert(batch, weights, num_heads):
     """Computes all hidden states of a batch.
 
     Args:
         batch: `input_ids`, `token_type_ids` and `attention_mask`, `(B, S)`.
         weights: Hugging Face's names of tensors to arrays.
         num_heads: N.
-        how: What to compute differently from BERT; None for nothing.
 
     Returns:
         NumPy array of shape `(L + 1, B, S, D)`.
     """
-    how = how or How()
     x = weights["embeddings.word_embeddings.weight"][batch["input_ids"]]
     segments = weights["embeddings.token_type_embeddings.weight"]
     positions = weights["embeddings.position_embeddings.weight"]
     x = x + segments[batch["token_type_ids"]] + positions[: x.shape[1]]
-    states = [how.drop(norm(x, weights, "embeddings.LayerNorm", how))]
+    states = [norm(x, weights, "embeddings.LayerNorm")]
     visible = batch["attention_mask"][:, None, :] != 0  # (B, 1, S)
     # The number of layers: one such bias in each.
     for i in range(sum("intermediate.dense.bias" in n for n in weights)):
         name = f"encoder.layer.{i}"
-        states.append(block(states[-1], weights, name, visible, num_heads, how))
+        states.append(block(states[-1], weights, name, visible, num_heads))
     return np.stack(states)

@@ -1,0 +1,82 @@
+"""What a part of `mybert` is: how it is tried, and its usual mistakes.
+
+A mistake is an edit of the book's own source: what stands there, what a reader
+writes in its place, and the sentence that they get. The test of the tables is
+the tables: each edited source must get its own sentence.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bertbook.runtime import keras, ops
+
+_COUNTER = re.compile(r"_\d+$")
+Mistake = tuple[str, str, str]  # old source, new source, sentence
+Calls = dict[str, Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A definition of `mybert` that the reader writes.
+
+    `arguments` are those of a function, one tuple for each call. Otherwise
+    `attempt` takes the definition and returns calls by name, whose results are
+    compared.
+    """
+
+    file: str
+    mistakes: tuple[Mistake, ...]
+    arguments: tuple[tuple, ...] = ()
+    attempt: Callable[[Any], Calls] | None = None
+
+
+def weights_of(layer: Any, path: str = "") -> dict[str, Any]:
+    """Returns the variables of a layer by the attributes that lead to them."""
+    found: dict[str, Any] = {}
+    for name, value in sorted(vars(layer).items()):
+        if name.startswith("_"):
+            continue
+        several = isinstance(value, list | tuple)
+        for place, one in enumerate(value if several else [value]):
+            if isinstance(one, keras.layers.Layer):
+                step = f"{name}[{place}]" if several else name
+                found |= weights_of(one, f"{path}{step}.")
+    inside = {id(v) for v in found.values()}
+    own = [v for v in layer.weights if id(v) not in inside]
+    # One without a name is called variable, variable_1, ...
+    return found | {f"{path}{_COUNTER.sub('', v.name)}": v for v in own}
+
+
+def filled(layer: Any, *inputs: Any) -> dict[str, str]:
+    """Builds a layer and fills each weight with numbers drawn for its name.
+
+    Returns:
+        The shapes of the weights by name, in the layer's order.
+    """
+    layer(*inputs)
+    names = {id(v): name for name, v in weights_of(layer).items()}
+    for variable in layer.weights:
+        draw = np.random.default_rng(list(names[id(variable)].encode()))
+        variable.assign(draw.normal(size=variable.shape))
+    return {names[id(v)]: str(tuple(v.shape)) for v in layer.weights}
+
+
+def numbers(tensor: Any) -> np.ndarray:
+    """Returns a tensor as an array.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not hasattr(tensor, "shape"):
+        kind = type(tensor).__name__
+        raise TypeError(f"it must return a tensor; it returns a {kind}")
+    return ops.convert_to_numpy(tensor)
+
+
+def squares(values: Any, **_: Any) -> Any:
+    """Stands in for dropout: it shows what dropout is given."""
+    return values * values
