@@ -242,7 +242,7 @@ def _layer_results(layer_class: Any) -> dict[str, Any] | None:
     first = layer(X, np.ones_like(MASK))
     if first is None or layer.heads(X) is None:
         return None
-    shapes = filled(layer, X, np.ones_like(MASK))
+    shapes = filled(layer)
     results = {
         "its weights": shapes,
         "their order": list(shapes),
@@ -364,11 +364,6 @@ SELF_ATTENTION = Part(
             "        mixed = self.dropout(mixed)",
             "`dropout` is given the mixed vectors; it must drop weights: give "
             "it to `attention`",
-        ),
-        (
-            "visible, self.dropout)\n",
-            "visible)\n        # the end\n",
-            "`dropout` is not used; it drops weights",
         ),
         (
             "return self.output_projection(mixed)",

@@ -25,7 +25,7 @@ def _states(model_class: Any) -> dict[str, Any] | None:
     if not isinstance(found, list | tuple):
         kind = type(found).__name__
         raise TypeError(f"`states` must return a list; it returns a {kind}")
-    shapes = filled(model, BATCH)
+    shapes = filled(model)
     states = [numbers(state) for state in model.states(BATCH)]
     return {
         "its weights": shapes,
@@ -155,7 +155,9 @@ states = [x]
 
 def _guesses(model_class: Any) -> dict[str, Any] | None:
     """Fills a model with both heads and runs it."""
-    bert = sys.modules[model_class.__module__].Bert(**SIZES, dropout=0.5)
+    bert = sys.modules[model_class.__module__].Bert(
+        **SIZES | {"L": 2}, dropout=0.5
+    )
     model = model_class(bert)
     found = model(BATCH)
     if found is None:
@@ -166,7 +168,7 @@ def _guesses(model_class: Any) -> dict[str, Any] | None:
             "it must return a dictionary of `mlm_logits` and `nsp_logits`; it "
             f"returns a {kind}"
         )
-    shapes = filled(model, BATCH)
+    shapes = filled(model)
     logits = {name: numbers(one) for name, one in model(BATCH).items()}
     return {"its weights": shapes, "the logits": logits}
 

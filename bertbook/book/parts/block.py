@@ -16,7 +16,7 @@ def _each_token(layer_class: Any) -> dict[str, Any] | None:
     layer = layer_class(4, 6)
     if layer(X) is None:
         return None
-    shapes = filled(layer, X)
+    shapes = filled(layer)
     return {
         "its weights": shapes,
         "their order": list(shapes),
@@ -97,7 +97,7 @@ def _run(layer_class: Any) -> dict[str, Any] | None:
     layer = layer_class(4, 2, 6, 0.5)
     if layer(X, MASK) is None:
         return None
-    shapes = filled(layer, X, MASK)
+    shapes = filled(layer)
     used = numbers(layer(X, MASK))
     trained = numbers(layer(X, MASK, training=True))
     layer.dropout = squares
@@ -253,8 +253,8 @@ BLOCK = Part(
             "the feed-forward network comes first; attention does",
         ),
         (
-            FIRST,
-            "",
+            FIRST + SECOND,
+            SECOND.lstrip(),
             "attention is left out",
         ),
         (

@@ -94,7 +94,7 @@ def _vectors(layer_class: Any) -> dict[str, Any] | None:
     layer = layer_class(7, 64, 9, 0.5)
     if layer(IDS, SEGMENTS) is None:
         return None
-    shapes = filled(layer, IDS, SEGMENTS)
+    shapes = filled(layer)
     used, short, trained = (
         ops.convert_to_numpy(vectors)
         for vectors in (

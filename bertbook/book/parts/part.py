@@ -51,13 +51,12 @@ def weights_of(layer: Any, path: str = "") -> dict[str, Any]:
     return found | {f"{path}{_COUNTER.sub('', v.name)}": v for v in own}
 
 
-def filled(layer: Any, *inputs: Any) -> dict[str, str]:
-    """Builds a layer and fills each weight with numbers drawn for its name.
+def filled(layer: Any) -> dict[str, str]:
+    """Fills each weight of a layer that has run with numbers for its name.
 
     Returns:
         The shapes of the weights by name, in the layer's order.
     """
-    layer(*inputs)
     names = {id(v): name for name, v in weights_of(layer).items()}
     for variable in layer.weights:
         draw = np.random.default_rng(list(names[id(variable)].encode()))

@@ -2,7 +2,7 @@
 
 import sys
 import tempfile
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +11,26 @@ from safetensors.numpy import save_file
 
 from bertbook.book.parts.bert import BATCH, SIZES
 from bertbook.book.parts.part import Calls, Part, filled, numbers
+from bertbook.plain import weights as plain
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
 
 
 def _model(function: Any) -> Any:
-    """Returns an unbuilt model of the package that a function is of."""
+    """Returns a model of one block, of the package that a function is of."""
     bert = sys.modules[function.__module__.replace("weights", "bert")]
-    return bert.BertForPreTraining(bert.Bert(**SIZES))
+    return bert.BertForPreTraining(bert.Bert(**SIZES | {"L": 1}))
 
 
-def _named(function: Any, model: Any) -> dict[str, Any]:
-    return sys.modules[function.__module__].variables(model)
-
-
-def _folder(function: Any, name: str) -> dict[str, np.ndarray]:
+@cache
+def _folder(name: str) -> dict[str, np.ndarray]:
     """Returns tensors as a published folder has them."""
-    model = _model(function)
-    filled(model, BATCH)
+    model = _model(plain.load)
+    model(BATCH)
+    filled(model)
     tensors = {
         name: numbers(v.value).T if v.name == "kernel" else numbers(v.value)
-        for name, v in _named(function, model).items()
+        for name, v in plain.variables(model).items()
     }
     if name == "an older encoder":
         tensors = {
@@ -49,40 +48,47 @@ def _folder(function: Any, name: str) -> dict[str, np.ndarray]:
 
 def _loaded(load: Any) -> Calls:
     """Loads three folders: a whole one, an encoder, one that fits badly."""
+    module = sys.modules[load.__module__]
+    model = _model(load)
+    model(BATCH)
 
-    def loaded(name, built):
-        model = _model(load)
-        if built:
-            model(BATCH)
+    def lists(model, name, kind=str):
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "model.safetensors")
-            save_file(_folder(load, name), path)
-            lists = load(model, folder if built else Path(folder))
-        if lists is None:
+            save_file(_folder(name), Path(folder, "model.safetensors"))
+            try:
+                found = load(model, kind(folder))
+            except ValueError as error:
+                if "shape" not in str(error):
+                    raise
+                what = "matrix" if "kernel" in str(error) else "table"
+                words = f"a {what} and its variable have different shapes"
+                where = error.__traceback__
+                raise ValueError(words).with_traceback(where) from None
+        if found is None:
             return None
-        if not isinstance(lists, list | tuple) or len(lists) != 2:
+        if not isinstance(found, list | tuple) or len(found) != 2:
             raise TypeError("it must return two lists of names")
-        missing, unused = lists
+        return {
+            "the kinds of the two": [type(one).__name__ for one in found],
+            "the names that the folder lacks": found[0],
+            "the names that the model lacks": found[1],
+        }
+
+    def loaded(name):
+        for variable in model.variables:
+            variable.assign(np.zeros(variable.shape))
+        found = lists(model, name)
         values = {
             key: numbers(variable.value)
-            for key, variable in _named(load, model).items()
-            if key not in missing
+            for key, variable in module.variables(model).items()
         }
-        kinds = [type(one).__name__ for one in lists]
-        return {
-            "the kinds of the two": kinds,
-            "the names that the folder lacks": missing,
-            "the names that the model lacks": unused,
-            "what was loaded": values,
-        }
+        return found and found | {"what was loaded": values}
 
     return {
-        "a whole folder": partial(loaded, "whole", True),
-        "a model that has not run": partial(loaded, "whole", False),
-        "an older folder of an encoder": partial(
-            loaded, "an older encoder", True
-        ),
-        "a folder with other tensors": partial(loaded, "more and less", True),
+        "a whole folder": partial(loaded, "whole"),
+        "an older folder of an encoder": partial(loaded, "an older encoder"),
+        "a folder with other tensors": partial(loaded, "more and less"),
+        "a model that has not run": lambda: lists(_model(load), "whole", Path),
     }
 
 
@@ -180,7 +186,8 @@ def _filled_in(fill_mask: Any) -> Calls:
     module = sys.modules[fill_mask.__module__]
     tokenizer = module.Tokenizer(PIECES)
     model = _model(fill_mask)
-    filled(model, BATCH)
+    model(BATCH)
+    filled(model)
 
     def guesses(*arguments):
         found = fill_mask(model, tokenizer, *arguments)
