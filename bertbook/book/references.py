@@ -86,7 +86,7 @@ OF_THE_SOURCES = (
         "Devlin, Chang, Lee and Toutanova", 2019, "BERT: Pre-training of Deep "
         "Bidirectional Transformers for Language Understanding",
         "arXiv:1810.04805", "2018-10", (*ARTICLES, NOTES),
-        ("labs/24_half_a_page", "30_masked_words", "31_next_sentence",
+        ("labs/23_sizes", "30_masked_words", "31_next_sentence",
          "32_pretraining", "40_one_sentence"),
     ),
     Reference(

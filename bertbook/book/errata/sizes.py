@@ -184,7 +184,7 @@ def side_of_the_matrix():
 @computed(
     30,
     LAYER,
-    "labs/24_half_a_page",
+    "labs/23_sizes",
     says="the original BERT has 12 encoders with 12 heads each",
     right="that is BERT-base. BERT-large, of the same paper, has more",
     value={"layers of large": 24, "heads of large": 16},
@@ -199,7 +199,7 @@ def size_of_large():
 @computed(
     55,
     NOTES,
-    "labs/24_half_a_page",
+    "labs/23_sizes",
     kind=SLIP,
     says="768 and 1,024 neurons in the feed-forward network",
     right="those are the widths D. Inside are 3,072 and 4,096; with 768 and "
@@ -224,7 +224,7 @@ def inside_the_feed_forward_network():
 @computed(
     56,
     NOTES,
-    "labs/24_half_a_page",
+    "labs/23_sizes",
     kind=TRUE,
     says="there are two types of BERT",
     right="the paper has two. Smaller sizes followed (Turc et al., 2019), and "
@@ -240,7 +240,7 @@ def named_sizes():
 @computed(
     76,
     NOTES,
-    "labs/24_half_a_page",
+    "labs/23_sizes",
     kind=SLIP,
     says="the width is 768 because 12 heads have 64 each",
     right="768 and 12 are chosen, and 64 follows. With 8 heads the width "
