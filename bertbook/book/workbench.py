@@ -39,8 +39,15 @@ _PACKAGES = {YOURS: "_reader", BOOKS: "_book"}  # in which a part is tried
 _passed: dict[str, Any] = {}  # practice of this notebook that was right
 
 
-def start() -> None:
-    """Completes `mybert`, loads it, and says in a line whose its parts are."""
+def start(chapter: str = "") -> Any:
+    """Completes `mybert`, loads it, and says in a line whose its parts are.
+
+    Args:
+        chapter: The two digits of the chapter in hand.
+
+    Returns:
+        A picture of the files where there is a chapter, else None.
+    """
     if "google.colab" in sys.modules:
         _offer_drive()
     for file in mybert.FILES:
@@ -55,6 +62,22 @@ def start() -> None:
             if words := _damage(name, source):
                 print(f"{name} in mybert/{file}.py: {_sentence(words)}")
     mybert.reload()
+    return _picture(chapter, mine) if chapter else None
+
+
+def _picture(chapter: str, mine: list[str]) -> Any:
+    """Draws the files of `mybert` as they are in a chapter."""
+    from bertbook.figures import diagrams
+
+    parts = {
+        file: [
+            (name, part.chapter, name in mine)
+            for name, part in PARTS.items()
+            if part.file == file
+        ]
+        for file in mybert.FILES
+    }
+    return diagrams.package_files(parts, chapter)
 
 
 def part(thing: Any) -> Any:

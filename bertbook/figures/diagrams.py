@@ -6,7 +6,7 @@ the right.
 
 import math
 
-from bertbook.figures.canvas import Sheet, one_of
+from bertbook.figures.canvas import FAINT, Sheet, one_of
 from bertbook.figures.maps import (
     HIGHLIGHTS,
     HOPS,
@@ -19,6 +19,8 @@ from bertbook.figures.maps import (
 )
 from bertbook.figures.style import (
     COLORS,
+    INK,
+    PAPER,
     WIDTH,
     Picture,
     check_sizes,
@@ -30,8 +32,8 @@ from bertbook.figures.style import (
 
 __all__ = [
     "HIGHLIGHTS", "HOPS", "attention_steps", "encoder_block", "encoder_map",
-    "feed_forward", "five_hops", "input_sum", "multi_head", "shape_flow",
-    "stacks", "transformer_cut", "value_mixing", "whole_bert",
+    "feed_forward", "five_hops", "input_sum", "multi_head", "package_files",
+    "shape_flow", "stacks", "transformer_cut", "value_mixing", "whole_bert",
 ]  # fmt: skip
 
 
@@ -323,3 +325,50 @@ def feed_forward(width=768, inner=3072, alt=None):
         f"and the result is narrowed to {width:,}; {count:,} parameters."
     )
     return Picture(sheet.figure, alt or text)
+
+
+@styled
+def package_files(files, here):
+    """Draws the files of a package that fills up chapter by chapter.
+
+    Args:
+        files: Names of files with lists of `(name, chapter, mine)`: a
+            definition, the two digits of the chapter that writes it, and
+            whether the reader has written it.
+        here: The two digits of the chapter in hand.
+
+    Returns:
+        A `Picture`.
+    """
+    places = [(0.72 + 1.39 * (i % 5), 1.5 - 0.95 * (i // 5)) for i in range(9)]
+    sheet = Sheet(2.12)
+    said = []
+    for (x, y), (file, parts) in zip(places, files.items(), strict=True):
+        begun = any(chapter <= here for _, chapter, _ in parts)
+        in_hand = any(chapter == here for _, chapter, _ in parts)
+        color = "query" if in_hand else "block" if begun else "muted"
+        sheet.box(x, y, 1.31, 0.87, "", color, 0.08, 2.0 if in_hand else 1.0)
+        ink = INK if begun else FAINT
+        sheet.label(x, y + 0.33, f"{file}.py", 1.2, ink=ink, weight="bold")
+        for line, (name, chapter, mine) in enumerate(parts):
+            state = (
+                "yours" if mine else "here" if chapter == here
+                else "the book's" if chapter < here else f"chapter {chapter}"
+            )  # fmt: skip
+            said.append(f"{name}: {state}")
+            _definition(sheet, x, y + 0.12 - 0.2 * line, name, state)
+    legend = "filled: yours   |   outlined: the book's   |   orange: to write"
+    sheet.label(WIDTH / 2, 2.04, f"{legend} in this chapter", size=7.5)
+    return Picture(sheet.figure, f"The files of mybert. {'; '.join(said)}.")
+
+
+def _definition(sheet, x, y, name, state):
+    """Draws one definition of a file as what it is."""
+    if state == "yours":
+        sheet.box(x, y, 1.2, 0.17, name, "block", 1.0, size=7, ink=PAPER)
+    elif state == "here":
+        sheet.box(x, y, 1.2, 0.17, name, "query", 0.35, 1.5, size=7)
+    elif state == "the book's":
+        sheet.box(x, y, 1.2, 0.17, name, "block", 0.0, 0.7, size=7)
+    else:
+        sheet.label(x, y, f"{name} ({state[-2:]})", 1.2, size=7, ink=FAINT)

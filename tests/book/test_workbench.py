@@ -2,16 +2,19 @@
 
 import linecache
 import os
+import re
 import subprocess
 import sys
 from itertools import count
 
 import pytest
 
+import book
 from bertbook.book import mybert, workbench
 from bertbook.book.parts import PARTS
 
 NUMBERS = count(1)
+WRITTEN = re.compile(r"^@part\n(?:def|class) (\w+)", re.MULTILINE)
 STUB = 'def split_words(characters):\n    """Cuts."""\n    ...\n'
 OWN_SPLIT = """
 def flush(word, words):
@@ -63,6 +66,15 @@ def owner(name="split_words"):
     return mybert.sections(PARTS[name].file)[name][0]
 
 
+def test_each_part_is_written_in_its_chapter():
+    found = {
+        name: chapter.number
+        for chapter in book.chapters()
+        for name in WRITTEN.findall(chapter.twin.read_text("utf-8"))
+    }
+    assert found == {name: part.chapter for name, part in PARTS.items()}
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_the_books_answer_passes(name):
     answer = mybert.books(PARTS[name].file)[name]
@@ -80,6 +92,14 @@ def test_every_mistake_gets_its_own_sentence(name):
     ]
     assert said == [words for _, _, words in mistakes]
     assert len(set(said)) == len(said)
+
+
+def test_the_picture_shows_whose_the_parts_are(capsys):
+    written(OWN_SPLIT)
+    picture = workbench.start("11")
+    assert "split_words: yours; match_longest: the book's" in picture.alt
+    assert "count_pairs: here" in picture.alt
+    assert "Bert: chapter 23" in picture.alt
 
 
 def test_nothing_written(capsys):

@@ -270,6 +270,19 @@ REFUSED = [
 ]  # fmt: skip
 
 
+def test_package_files_fill_up():
+    files = {f"file_{i}": [] for i in range(9)}
+    files["file_0"] = [("one", "10", True), ("two", "10", False)]
+    files["file_1"] = [("three", "20", False), ("four", "21", False)]
+    picture = diagrams.package_files(files, "20")
+    assert picture.alt == (
+        "The files of mybert. one: yours; two: the book's; three: here; "
+        "four: chapter 21."
+    )
+    texts = [text.get_text() for text in picture.figure.axes[0].texts]
+    assert {"file_8.py", "one", "four (21)"} <= set(texts)
+
+
 def test_bad_input_is_named():
     for message, draw, *arguments in REFUSED:
         with pytest.raises(ValueError, match=message) as caught:

@@ -1,14 +1,16 @@
 """Captions: every picture has one below it, and the build counts them.
 
-A caption is a markdown cell that starts with `**Figure.**`; the build writes
-the number of the chapter and of the picture into it: `**Figure 20.3.**`. A lab
-counts its own: `**Figure 3.**`, which no chapter has. Figures of papers are
-written small, "figure 3".
+But the one of the first cell, which is the same in many chapters and has its
+words in it. A caption is a markdown cell that starts with `**Figure.**`; the
+build writes the number of the chapter and of the picture into it:
+`**Figure 20.3.**`. A lab counts its own: `**Figure 3.**`, which no chapter has.
+Figures of papers are written small, "figure 3".
 """
 
 import re
 
 import book
+import first_cell
 
 NAMED = re.compile(r"\bFigure (\d+)(?:\.(\d+))?")
 MARK = re.compile(r"^\*\*Figure(?: \d+(?:\.\d+)?)?\.\*\*")
@@ -39,6 +41,8 @@ def faults(notebook):
     pairs = zip(notebook.cells, [*notebook.cells[1:], None], strict=True)
     for number, (cell, after) in enumerate(pairs, start=1):
         shown = cell.cell_type == "code" and has_picture(cell)
+        if shown and first_cell.is_first(cell):
+            continue
         described = after is not None and is_caption(after)
         if shown and shows_one_twice(cell):
             found.append(f"cell {number}: the same picture twice")

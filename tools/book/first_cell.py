@@ -1,7 +1,8 @@
 """The first code cell: the same everywhere, but for what the reader writes.
 
 A chapter whose cells stand under `@part` imports the workbench there and starts
-it, and a notebook that imports from `mybert` starts it.
+it, with the picture of the files of `mybert`, and a notebook that imports from
+`mybert` starts it.
 """
 
 import re
@@ -13,6 +14,7 @@ CORES = re.compile(r", \d+ cores?$", re.MULTILINE)  # of this machine
 # TensorFlow says once, on a processor without AVX-512, that it goes on.
 FALLBACK = "oneDNN supports DT_BOOL only on platforms with AVX-512"
 _PART = re.compile(r"^@part\b", re.MULTILINE)
+_NUMBER = re.compile(r"# (\d\d) ")  # of a chapter, in its title
 _MYBERT = re.compile(r"^(?:from|import) mybert\b", re.MULTILINE)
 
 
@@ -53,23 +55,29 @@ import bertbook as bb
 bb.setup()"""
 
 
-def with_start(names):
+def with_start(names, chapter=""):
     """Returns the source that imports from the workbench and starts it."""
     head, _, call = SOURCE.rpartition("\n\n")
     line = f"from bertbook.book.workbench import {names}"
-    return f"{head}\n{line}\n\n{call}\nstart()"
-
-
-SOURCES = SOURCE, with_start("start"), with_start("book, part, start")
+    return f"{head}\n{line}\n\n{call}\nstart({chapter})"
 
 
 def source_for(notebook):
     """Returns the source that a notebook must begin with."""
     cells = [c for c in book.code_cells(notebook) if not book.is_quote(c)]
     code = "\n".join(cell.source for cell in cells)
+    number = _NUMBER.match(notebook.cells[0].source)
+    chapter = f'"{number[1]}"' if number else ""
     if _PART.search(code):
-        return SOURCES[2]
-    return SOURCES[1] if _MYBERT.search(code) else SOURCE
+        return with_start("book, part, start", chapter)
+    if not _MYBERT.search(code):
+        return SOURCE
+    return with_start("start", chapter if chapter == '"00"' else "")
+
+
+def is_first(cell):
+    """Tells whether a code cell is that of `source_for`."""
+    return cell.source.startswith(SOURCE.rpartition("\n\n")[0])
 
 
 def place(notebook):

@@ -70,6 +70,7 @@ def _attended(attention: Any) -> Calls:
 
 ATTENTION = Part(
     "attention",
+    "20",
     attempt=_attended,
     mistakes=(
         (
@@ -261,6 +262,7 @@ def _layer_results(layer_class: Any) -> dict[str, Any] | None:
 
 SELF_ATTENTION = Part(
     "attention",
+    "21",
     attempt=lambda layer_class: {"": partial(_layer_results, layer_class)},
     mistakes=(
         (

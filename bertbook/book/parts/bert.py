@@ -42,6 +42,7 @@ states = [x]
         return states"""
 BERT = Part(
     "bert",
+    "23",
     attempt=lambda model_class: {"": partial(_states, model_class)},
     mistakes=(
         (
@@ -177,6 +178,7 @@ GUESS = "guess = self.norm(ops.gelu(self.dense(x), approximate=False))"
 MLM = "ops.matmul(guess, ops.transpose(table)) + self.bias"
 BERT_FOR_PRETRAINING = Part(
     "bert",
+    "23",
     attempt=lambda model_class: {"": partial(_guesses, model_class)},
     mistakes=(
         (

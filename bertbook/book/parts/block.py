@@ -26,6 +26,7 @@ def _each_token(layer_class: Any) -> dict[str, Any] | None:
 
 FEED_FORWARD = Part(
     "block",
+    "22",
     attempt=lambda layer_class: {"": partial(_each_token, layer_class)},
     mistakes=(
         (
@@ -120,6 +121,7 @@ SECOND = """\
         return self.output_norm(x + worked)"""
 BLOCK = Part(
     "block",
+    "22",
     attempt=lambda layer_class: {"": partial(_run, layer_class)},
     mistakes=(
         (

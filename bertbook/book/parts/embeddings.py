@@ -13,6 +13,7 @@ TABLE = np.array(
 )
 NEAREST = Part(
     "embeddings",
+    "12",
     arguments=(
         (np.array([3.0, 4.0]), TABLE, 3),
         (np.array([-1.0, 0.5]), TABLE, 2),
@@ -116,6 +117,7 @@ def _vectors(layer_class: Any) -> dict[str, Any] | None:
 
 EMBEDDINGS = Part(
     "embeddings",
+    "13",
     attempt=lambda layer_class: {"": partial(_vectors, layer_class)},
     mistakes=(
         (

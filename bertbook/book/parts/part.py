@@ -23,12 +23,14 @@ Calls = dict[str, Callable[[], Any]]
 class Part:
     """A definition of `mybert` that the reader writes.
 
+    `file` and `chapter` say where it stands and where it is written.
     `arguments` are those of a function, one tuple for each call. Otherwise
     `attempt` takes the definition and returns calls by name, whose results are
     compared.
     """
 
     file: str
+    chapter: str
     mistakes: tuple[Mistake, ...]
     arguments: tuple[tuple, ...] = ()
     attempt: Callable[[Any], Calls] | None = None

@@ -13,6 +13,7 @@ def pairs_of(text: str, first: int) -> list[tuple[str, int]]:
 
 SPLIT_WORDS = Part(
     "tokenizer",
+    "10",
     arguments=tuple(
         (pairs_of(text, 3),)
         for text in (
@@ -138,6 +139,7 @@ def spell(rest, prefix):
 """
 MATCH_LONGEST = Part(
     "tokenizer",
+    "10",
     arguments=(
         *((word, TOY) for word in ("playing", "play", "a", "aing", "abc")),
         *((word, TOY) for word in ("playzing", "zplay", "ing", "playgrounds")),
@@ -257,6 +259,7 @@ def _batches(tokenizer_class: Any) -> Calls:
 
 TOKENIZER = Part(
     "tokenizer",
+    "10",
     attempt=_batches,
     mistakes=(
         (
@@ -388,6 +391,7 @@ SPELLINGS = {
 }
 COUNT_PAIRS = Part(
     "vocabulary",
+    "11",
     arguments=(
         (
             SPELLINGS,
@@ -451,6 +455,7 @@ COUNT_PAIRS = Part(
 
 MERGE_PAIR = Part(
     "vocabulary",
+    "11",
     arguments=(
         (["s", "##e", "##a", "##t"], ("##e", "##a")),
         (["s", "##ea", "##t"], ("s", "##e")),
@@ -523,6 +528,7 @@ MERGE_PAIR = Part(
 
 TRAIN_VOCABULARY = Part(
     "vocabulary",
+    "11",
     arguments=(
         ({"sea": 6, "tea": 5, "seat": 3, "team": 2, "quit": 2}, 20),
         ({"ab": 2, "abc": 1, "cb": 2}, 11),

@@ -95,6 +95,7 @@ def _loaded(load: Any) -> Calls:
 ASSIGN = "own[name].assign(tensors[name].T if is_matrix else tensors[name])"
 LOAD = Part(
     "weights",
+    "24",
     attempt=_loaded,
     mistakes=(
         (
@@ -208,6 +209,7 @@ def _filled_in(fill_mask: Any) -> Calls:
 
 FILL_MASK = Part(
     "weights",
+    "24",
     attempt=_filled_in,
     mistakes=(
         (
