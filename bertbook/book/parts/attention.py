@@ -244,7 +244,7 @@ def _layer_results(layer_class: Any) -> dict[str, Any] | None:
     if first is None or layer.heads(X) is None:
         return None
     shapes = filled(layer)
-    results = {
+    results: dict[str, Any] = {
         "its weights": shapes,
         "their order": list(shapes),
         "`heads`": numbers(layer.heads(X)),
