@@ -2,6 +2,7 @@
 
 import jupytext.paired_paths
 import pytest
+from jupytext.combine import combine_inputs_with_outputs
 from jupytext.config import load_jupytext_configuration_file
 
 import book
@@ -40,6 +41,14 @@ def test_pair_holds_the_same_cells(chapter, notebook):
     twin = book.read_twin(chapter.twin)
     difference = book.same_cells(notebook, twin)
     assert difference is None, f"notebook against twin, {difference}"
+
+
+def test_jupyterlab_folds_what_the_notebook_folds(chapter, notebook):
+    """It shows the cells of the twin with the rest of the notebook's."""
+    twin = book.read_twin(chapter.twin)
+    shown = combine_inputs_with_outputs(twin, notebook, book.TWIN_FORMAT)
+    for cell, stored in zip(shown.cells, notebook.cells, strict=True):
+        assert cell.metadata == stored.metadata
 
 
 def test_ids_follow_from_the_cells(chapter, notebook):

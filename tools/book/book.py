@@ -193,10 +193,15 @@ def write_twin(notebook, path):
 
 
 def twin_text(notebook):
-    """Returns the cells as MyST text."""
-    return jupytext.writes(
-        tidied(notebook), fmt=TWIN_FORMAT, config=_settings()
-    )
+    """Returns the cells as MyST text.
+
+    Its head says that tags are all it holds of a cell's metadata: JupyterLab
+    takes the others, which fold a cell, from the notebook.
+    """
+    copy = tidied(notebook)
+    held = _settings().cell_metadata_filter
+    copy.metadata["jupytext"] = {"cell_metadata_filter": held}
+    return jupytext.writes(copy, fmt=TWIN_FORMAT, config=_settings())
 
 
 def rewrite(chapter, change):
