@@ -177,6 +177,22 @@ def test_no_number_of_words_or_cells_is_a_fault():
     assert faults_of_form(text, *shown) == []
 
 
+def test_the_opening_says_how_long_the_chapter_takes(notebook):
+    opening = notebook.cells[0].source
+    headings.refresh(notebook)
+    assert notebook.cells[0].source == opening, "run `make links`"
+
+
+def test_minutes_are_counted():
+    words = f"# 20 A\n\n{'word ' * 396}[a](b.ipynb) b\n\n| c | d e f |"
+    new = book.nbformat.v4
+    written = code("@part\ndef f():\n    ...")
+    written.metadata["tags"] = ["your-turn"]
+    cells = [new.new_markdown_cell(words), code("1"), code("2"), written]
+    made = new.new_notebook(cells=cells)
+    assert headings.reading_minutes(made) == round(400 / 200 + 3 / 2 + 10)
+
+
 def test_each_fault_of_form_is_seen():
     for text, cells, fault in (
         (CHAPTER.replace("Before this", "Before the"), [], "no line `**Before"),

@@ -36,6 +36,8 @@ _TIME = re.compile(
     r" · \*\*Memory:\*\* (\d+(?:\.5)?) GB$",
     re.MULTILINE,
 )
+# Rows of tables, addresses of links, comments.
+_NOT_READ = re.compile(r"^\|.*$|\]\([^)]*\)|<!--.*?-->", re.MULTILINE)
 _QUESTION = re.compile(r"^\*\*The question\.\*\* [^?]+\?", re.MULTILINE)
 
 
@@ -53,6 +55,32 @@ def cost(opening):
             f"Received: {_line(opening, '**Time:**')!r}."
         )
     return 60.0 * int(found[2]), float(found[3])
+
+
+def reading_minutes(notebook):
+    """Returns the minutes that a notebook takes, with what is written.
+
+    A minute for 200 words, half a minute for a code cell, ten for a part of
+    `mybert`. Tables are looked up, not read.
+    """
+    prose = _NOT_READ.sub("", prose_of(notebook))
+    cells = book.code_cells(notebook)
+    parts = sum(
+        "your-turn" in cell.metadata.get("tags", []) and "@part" in cell.source
+        for cell in cells
+    )
+    words = len(re.findall(r"\w[\w'’-]*", prose))
+    return round(words / 200 + len(cells) / 2 + 10 * parts)
+
+
+def refresh(notebook):
+    """Writes the minutes into the opening, where it has some, in place."""
+    opening = notebook.cells[0]
+    found = _TIME.search(opening.source)
+    if found and found[1]:
+        start, end = found.span(1)
+        minutes = str(reading_minutes(notebook))
+        opening.source = opening.source[:start] + minutes + opening.source[end:]
 
 
 def faults(notebook, name):

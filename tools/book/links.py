@@ -15,6 +15,7 @@ import book
 import captions
 import exercises
 import glossary
+import headings
 import labs
 import navigation
 import road
@@ -54,6 +55,7 @@ def refresh(notebook, name):
     glossary.refresh(notebook, name)
     captions.refresh(notebook, name)
     navigation.refresh(notebook, name)
+    headings.refresh(notebook)  # counts what the others wrote
 
 
 def _mend_moved(notebook, name):
@@ -155,7 +157,8 @@ def _own_addresses():
 
 def main():
     """Rewrites chapters and labs, says which changed, lists dead links."""
-    for chapter in book.written():
+    # The contents come last: they tell the minutes of all others.
+    for chapter in sorted(book.written(), key=lambda c: c.number == "00"):
         if book.rewrite(chapter, partial(refresh, name=chapter.name)):
             print(chapter.name)
     status = 0
