@@ -188,9 +188,10 @@ def test_minutes_are_counted():
     new = book.nbformat.v4
     written = code("@part\ndef f():\n    ...")
     written.metadata["tags"] = ["your-turn"]
-    cells = [new.new_markdown_cell(words), code("1"), code("2"), written]
+    answer = code("@book\ndef f():\n    return 1")
+    cells = [new.new_markdown_cell(words), *map(code, "1234"), written, answer]
     made = new.new_notebook(cells=cells)
-    assert headings.reading_minutes(made) == round(400 / 200 + 3 / 2 + 10)
+    assert headings.reading_minutes(made) == 400 / 200 + 4 / 2 + 10
 
 
 def test_each_fault_of_form_is_seen():

@@ -60,8 +60,9 @@ def cost(opening):
 def reading_minutes(notebook):
     """Returns the minutes that a notebook takes, with what is written.
 
-    A minute for 200 words, half a minute for a code cell, ten for a part of
-    `mybert`. Tables are looked up, not read.
+    A minute for 200 words, ten for a part of `mybert`, with its stub and its
+    answer, half a minute for any other code cell. Tables are looked up, not
+    read.
     """
     prose = _NOT_READ.sub("", prose_of(notebook))
     cells = book.code_cells(notebook)
@@ -70,7 +71,8 @@ def reading_minutes(notebook):
         for cell in cells
     )
     words = len(re.findall(r"\w[\w'’-]*", prose))
-    return round(words / 200 + len(cells) / 2 + 10 * parts)
+    others = len(cells) - 2 * parts
+    return round(words / 200 + others / 2 + 10 * parts)
 
 
 def refresh(notebook):
