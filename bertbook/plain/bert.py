@@ -40,7 +40,7 @@ class Bert(keras.Model):
         return self.states(batch)[-1]
 
     def pooled(self, batch):
-        """Returns one vector a row, `(B, D)`: that of [CLS], once more."""
+        """Returns `(B, D)`: the pooler applied to the last vector of [CLS]."""
         return self.pooler(self(batch)[:, 0])
 
 
