@@ -130,6 +130,8 @@ def test_links_lead_to_pages_or_to_the_repository():
     for text, place, expected in (
         ("[a](20_attention.ipynb)", "notebooks/x.ipynb", None),
         ("[a](../docs/scaling.md)", "notebooks/x.ipynb", None),
+        ("[a](../docs/site/moving.md#b)", "notebooks/x.ipynb",
+         "[a](../moving.md#b)"),
         ("[a](CONTRIBUTING.md)", "README.md", None),
         ("[a](../README.md#b)", "docs/x.md", "[a](../index.md#b)"),
         ("[a](https://arxiv.org/abs/1)", "docs/x.md", None),
@@ -149,6 +151,13 @@ def test_links_lead_to_pages_or_to_the_repository():
         expected = (expected or text).replace("ADDRESS", book.address())
         expected = expected.replace("REF", book.ref())
         assert site_pages.linked(text, place) == expected
+
+
+def test_the_api_names_every_room():
+    text = (site_pages.SITE / "api" / "index.md").read_text("utf-8")
+    named = set(re.findall(r"^(\w+)/index$", text, re.MULTILINE)) - {"root"}
+    folders = (book.ROOT / "bertbook").glob("*/__init__.py")
+    assert named == {path.parent.name for path in folders}
 
 
 def test_contents_name_every_page_once():

@@ -365,6 +365,8 @@ def _to_page(match, place):
     path = normpath((Path(place).parent / target).as_posix())
     if path == "README.md":  # the front page has its section
         return f"{start}{target.replace('README', 'index')}{rest})"
+    if path.startswith("docs/site/"):  # the site has these at its root
+        return f"{start}{target.replace('docs/site/', '')}{rest})"
     folders = "notebooks/", "docs/", DOWNLOADS
     is_page = path.startswith(folders) and path.endswith((".ipynb", ".md"))
     if is_page or path in site_tables.AT_THE_ROOT:
