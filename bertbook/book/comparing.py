@@ -72,8 +72,13 @@ def _difference_of_numbers(got: np.ndarray, wanted: np.ndarray) -> str:
     first += f", received {_short(got[wrong][0])}"
     if not got.ndim or not np.isfinite(wanted[wrong]).all():
         return first
-    gap = np.abs(got.astype("float64") - wanted)[wrong].max()
-    return f"the shape is right; the largest difference is {gap:.3g}"
+    gaps = np.where(wrong, np.abs(got.astype("float64") - wanted), 0.0)
+    place = np.unravel_index(gaps.argmax(), gaps.shape)
+    return (
+        f"the shape is right; the largest difference is {gaps.max():.3g}, at "
+        f"{list(map(int, place))}: expected {wanted[place]:.4g}, received "
+        f"{got[place]:.4g}"
+    )
 
 
 def _difference_of_dictionaries(received: Any, expected: dict) -> str:

@@ -31,8 +31,11 @@ from bertbook.book.parts import PARTS
 
 SECONDS = 20  # that a call may take
 _NODE = re.compile(r"^\{\{.*?\}\} ")  # of a graph, in errors of TensorFlow
-_COUNTER = re.compile(r"_\d+\b")  # of a layer, in errors of Keras
-_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+# What differs from run to run in an error of Keras: the counter of a layer,
+# and the numbers of tensors.
+_COUNTER = re.compile(r"_\d+\b|Inputs received: .*", re.DOTALL)
+_COLOR = re.compile(r"(?:\x1b|\\x1b)\[[0-9;]*m")  # of a KeyError, too
+_UNKNOWN = re.compile(r"name '(\w+)' is not defined")
 Results = dict[str, Any]  # of calls by their names
 _IMPORTS = ast.Import, ast.ImportFrom
 _PACKAGES = {YOURS: "_reader", BOOKS: "_book"}  # in which a part is tried
@@ -408,9 +411,9 @@ def _error_in_words(
     """
     if isinstance(error, ChangedArgumentError):
         return str(error)
-    if isinstance(error, NameError) and error.name:
-        return (
-            f"`{error.name}` is not known there: import or define it in this "
+    if isinstance(error, NameError) and (name := _UNKNOWN.search(str(error))):
+        return (  # Keras raises it anew, without its `name`
+            f"`{name[1]}` is not known there: import or define it in this "
             "cell, or take it as an argument"
         )
     frames = traceback.extract_tb(error.__traceback__)

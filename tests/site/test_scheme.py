@@ -5,7 +5,7 @@ import pytest
 from tests.site import browser as site
 
 FRONT = "index.html"
-CHAPTER = "notebooks/20_attention.html"
+CHAPTER = "notebooks/21_several_heads.html"
 BUTTON = "button.theme-switch-button:visible"
 MENU = ".theme-switch-container .dropdown-menu:visible"
 
@@ -73,7 +73,7 @@ def test_a_choice_is_kept_on_the_next_page(desk, mode):
     desk.emulate_media(color_scheme=other)
     choose(opened(desk, FRONT), mode)
     assert scheme(desk) == mode
-    desk.locator(".bd-sidebar-primary a", has_text="20 Attention").click()
+    desk.locator(".bd-sidebar-primary a", has_text="21 Several heads").click()
     desk.wait_for_url(site.address(CHAPTER))
     assert scheme(desk) == mode
     assert desk.locator(".bertbook-viewer .token").count() > 20

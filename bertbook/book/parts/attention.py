@@ -5,7 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.book.parts.part import Calls, Part, filled, numbers, squares
+from bertbook.book.parts.part import (
+    Calls,
+    Part,
+    filled,
+    numbers,
+    of_tensorflow,
+    squares,
+)
+from bertbook.runtime import keras
 
 RNG = np.random.default_rng(0)
 
@@ -43,6 +51,7 @@ def _attended(attention: Any) -> Calls:
 
     heads = (*HEADS, ROWS[:, None, None, :])
     given = QUERY, KEY, VALUE
+    unknown = keras.Input(batch_shape=(None, None, 4))
     return {
         "the weights": partial(weights, *given),
         "the mixed vectors": partial(mixed, *given),
@@ -65,6 +74,9 @@ def _attended(attention: Any) -> Calls:
         "the mixed vectors with a `drop`": partial(
             mixed, *given, None, squares
         ),
+        "the shapes where B and S are not known": lambda: [
+            str(one.shape) for one in attention(unknown, unknown, unknown)
+        ],
     }
 
 
@@ -87,6 +99,23 @@ ATTENTION = Part(
             "/ math.sqrt(query.shape[-1])",
             "* math.sqrt(query.shape[-1])",
             "the scores are multiplied by the root of H; divide them",
+        ),
+        (
+            "math.sqrt(query.shape[-1])",
+            "8",
+            "the scores are divided by 8, which is the root of 64; divide by "
+            "the root of H",
+        ),
+        (
+            "ops.swapaxes(key, -1, -2)",
+            "ops.transpose(key)",
+            "`ops.transpose` reverses all axes; swap the last two, with "
+            "`ops.swapaxes(key, -1, -2)`",
+        ),
+        (
+            "if mask is not None:",
+            "if True:",
+            "`mask` may be None; use it only where it is not",
         ),
         (
             "query.shape[-1]",
@@ -252,6 +281,11 @@ def _layer_results(layer_class: Any) -> dict[str, Any] | None:
         "with padding": numbers(layer(X, MASK)),
     }
     trained = numbers(layer(X, MASK, training=True))
+    unknown = keras.Input(batch_shape=(None, None, 8))
+    visible = keras.Input(batch_shape=(None, None), dtype="int32")
+    results["its shape where B and S are not known"] = str(
+        layer(unknown, visible).shape
+    )
     results["the same in training"] = bool(
         np.allclose(trained, results["with padding"])
     )
@@ -265,6 +299,24 @@ SELF_ATTENTION = Part(
     "21",
     attempt=lambda layer_class: {"": partial(_layer_results, layer_class)},
     mistakes=(
+        *of_tensorflow(
+            "B, S, D = ops.shape(x)",
+            "B, S, D = x.shape",
+            "while Keras trains, B and S are not known before: take the sizes "
+            "from `ops.shape(x)`",
+        ),
+        (
+            "mixed, _ = attention(",
+            "mixed = attention(",
+            "`attention` returns two things, the mixed vectors and the "
+            "weights; take the first",
+        ),
+        (
+            "self.query(x), self.key(x), self.value(x)",
+            "self.query(x), self.query(x), self.query(x)",
+            "`query` makes all three; `key` and `value` are layers of their "
+            "own",
+        ),
         (
             "ops.swapaxes(ops.reshape(x, (B, S, self.N, D // self.N)), 1, 2)",
             "ops.reshape(x, (B, self.N, S, D // self.N))",

@@ -18,15 +18,19 @@ BATCH = {
 
 def _states(model_class: Any) -> dict[str, Any] | None:
     """Fills an encoder and runs it, layer by layer."""
-    model = model_class(**SIZES, dropout=0.5)
-    found = model.states(BATCH)
+    model, batch = model_class(**SIZES, dropout=0.5), dict(BATCH)
+    found = model.states(batch)
     if found is None:
         return None
     if not isinstance(found, list | tuple):
         kind = type(found).__name__
+        size = getattr(found, "shape", None)
+        kind += f" of shape {tuple(size)}" if size is not None else ""
         raise TypeError(f"`states` must return a list; it returns a {kind}")
+    if batch.keys() != BATCH.keys():
+        raise ValueError("it changes the batch that it is given")
     shapes = filled(model)
-    states = [numbers(state) for state in model.states(BATCH)]
+    states = [numbers(state) for state in model.states(dict(BATCH))]
     return {
         "its weights": shapes,
         "how many states": len(states),
@@ -171,7 +175,11 @@ def _guesses(model_class: Any) -> dict[str, Any] | None:
         )
     shapes = filled(model)
     logits = {name: numbers(one) for name, one in model(BATCH).items()}
-    return {"its weights": shapes, "the logits": logits}
+    return {
+        "its weights": shapes,
+        "the encoder was called": bert.built,
+        "the logits": logits,
+    }
 
 
 GUESS = "guess = self.norm(ops.gelu(self.dense(x), approximate=False))"
@@ -292,6 +300,25 @@ BERT_FOR_PRETRAINING = Part(
             '"nsp_logits": follows[:, ::-1],',
             'the two scores of `nsp_logits` are exchanged: "it follows" is the '
             "first",
+        ),
+        (
+            "self.bert(batch)",
+            "self.bert.states(batch)[-1]",
+            "call the encoder, `self.bert(batch)`, so that Keras counts it as "
+            "built",
+        ),
+        (
+            "self.bert(batch)",
+            "self.bert.states(batch)",
+            "the heads get the list of all states; `self.bert(batch)` gives "
+            "the last",
+        ),
+        (
+            '"mlm_logits": ops.matmul(guess, ops.transpose(table)) + self.bias,'
+            '\n            "nsp_logits": follows,',
+            '"mlm_logits": follows,\n            "nsp_logits": '
+            "ops.matmul(guess, ops.transpose(table)) + self.bias,",
+            "the two results are exchanged: `mlm_logits` has V numbers a token",
         ),
         (
             "self.bert(batch)",

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.book.parts.part import Part, filled
-from bertbook.runtime import ops
+from bertbook.book.parts.part import Part, filled, of_tensorflow
+from bertbook.runtime import keras, ops
 
 TABLE = np.array(
     [[3.0, 4.0], [-4.0, 3.0], [6.0, 7.9], [-3.0, -4.0], [9.0, 1.0], [0.3, 0.41]]
@@ -104,9 +104,13 @@ def _vectors(layer_class: Any) -> dict[str, Any] | None:
             layer(IDS, SEGMENTS, training=True),
         )
     )
+    unknown = keras.Input(batch_shape=(None, None), dtype="int32")
     return {
         "its weights": shapes,
         "their order": list(shapes),
+        "its shape where B and S are not known": str(
+            layer(unknown, unknown).shape
+        ),
         "zeros, one in two": _has_zeros(used),
         "zeros in training, one in two": _has_zeros(trained),
         "the same in training": bool(np.allclose(trained, used)),
@@ -120,6 +124,12 @@ EMBEDDINGS = Part(
     "13",
     attempt=lambda layer_class: {"": partial(_vectors, layer_class)},
     mistakes=(
+        *of_tensorflow(
+            "ops.shape(ids)[1]",
+            "ids.shape[1]",
+            "while Keras trains, S is not known before: take it from "
+            "`ops.shape(ids)`",
+        ),
         (
             "self.token(ids) + self.segment(segments)",
             "self.token(ids)",

@@ -36,6 +36,12 @@ class Part:
     attempt: Callable[[Any], Calls] | None = None
 
 
+def of_tensorflow(old: str, new: str, words: str) -> tuple[Mistake, ...]:
+    """Returns a mistake where it is one: JAX knows all sizes."""
+    mine = keras.backend.backend() == "tensorflow"
+    return ((old, new, words),) if mine else ()
+
+
 def weights_of(layer: Any, path: str = "") -> dict[str, Any]:
     """Returns the variables of a layer by the attributes that lead to them."""
     found: dict[str, Any] = {}

@@ -1,5 +1,6 @@
 """Trained weights: `weights.py` of `mybert`."""
 
+import re
 import sys
 import tempfile
 from functools import cache, partial
@@ -13,7 +14,8 @@ from bertbook.book.parts.bert import BATCH, SIZES
 from bertbook.book.parts.part import Calls, Part, filled, numbers
 from bertbook.plain import weights as plain
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b"]
+PIECES = ["[PAD]", "a", "[UNK]", "[CLS]", "[SEP]", "b", "[MASK]"]
+_SHAPE = re.compile(r"shape=\(([\d, ]*)\)")
 
 
 def _model(function: Any) -> Any:
@@ -46,6 +48,13 @@ def _folder(name: str) -> dict[str, np.ndarray]:
     return {key: np.ascontiguousarray(one) for key, one in tensors.items()}
 
 
+def _misfit(error: ValueError) -> str:
+    """Returns how the shapes of an error of Keras differ."""
+    shapes = [one.split(", ") for one in _SHAPE.findall(str(error))[:2]]
+    turned = len(shapes) == 2 and shapes[0] == shapes[1][::-1]
+    return "exchanged axes" if turned else "different shapes"
+
+
 def _loaded(load: Any) -> Calls:
     """Loads three folders: a whole one, an encoder, one that fits badly."""
     module = sys.modules[load.__module__]
@@ -61,7 +70,7 @@ def _loaded(load: Any) -> Calls:
                 if "shape" not in str(error):
                     raise
                 what = "matrix" if "kernel" in str(error) else "table"
-                words = f"a {what} and its variable have different shapes"
+                words = f"a {what} and its variable have {_misfit(error)}"
                 where = error.__traceback__
                 raise ValueError(words).with_traceback(where) from None
         if found is None:
@@ -212,6 +221,23 @@ FILL_MASK = Part(
     "24",
     attempt=_filled_in,
     mistakes=(
+        (
+            "tokenizer([text])",
+            "tokenizer(text)",
+            "the tokenizer takes a list of texts, and a text alone is taken "
+            "for one of letters: `tokenizer([text])`",
+        ),
+        (
+            'model(batch)["mlm_logits"][0, mask]',
+            "model(batch)[0, mask]",
+            "the model returns a dictionary; take its `mlm_logits`",
+        ),
+        (
+            "scores = ops.convert_to_numpy(ops.softmax(logits))",
+            'scores = model(batch)["mlm_logits"]\n    scores = '
+            "ops.convert_to_numpy(ops.softmax(scores, axis=1)[0, mask])",
+            "softmax runs over the positions; let it run over the pieces",
+        ),
         (
             '["mlm_logits"][0, mask]',
             '["mlm_logits"][0, 0]',
