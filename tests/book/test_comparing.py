@@ -1,4 +1,4 @@
-"""`check` and `difference` say in words what a reader's function gets wrong."""
+"""`check`, `difference` and `expect` say in words what a reader gets wrong."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bertbook.book import workbench
-from bertbook.book.comparing import difference
+from bertbook.book.comparing import difference, expect
 from bertbook.runtime import ops
 
 ROW = [0.25, 0.5, 0.25]
@@ -186,3 +186,80 @@ def test_tensors_are_compared():
 def test_what_cannot_be_compared_is_an_error():
     with pytest.raises(TypeError, match="`expected` must be"):
         difference(3, object())
+
+
+def told(*arguments, **options):
+    """Returns what `expect` says, "" where the value is right."""
+    try:
+        expect(*arguments, **options)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def test_right_answers_pass():
+    tensor = ops.convert_to_tensor(TABLE, "float32")
+    for received, expected, tolerance in (
+        (3, 3, 0),
+        (3.0, 3, 0),
+        (2.9995, 3, 1e-3),
+        (99, 100, 2),
+        (tensor, TABLE, 0),
+        (TABLE, tensor, 0),
+        (TABLE.tolist(), TABLE, 0),
+        (tensor + 0.05, TABLE, 0.1),
+        ({"a": ROW}, {"a": np.array(ROW) + 1e-4}, 1e-3),
+        ((("a", 0.1),), [("a", 0.2)], 0.11),
+        ((x for x in "ab"), ["a", "b"], 0),
+        (np.bool_(True), True, 0),
+        ({1, 2}, {2, 1}, 0),
+        (None, None, 0),
+    ):
+        assert told(received, expected, "hint", tolerance) == ""
+
+
+def test_a_hint_is_followed_by_what_differs():
+    tensor = ops.convert_to_tensor(TABLE, "float32")
+    for received, expected, words in (
+        (..., 3, "not written yet"),
+        ([1, ...], [1, 2], "not written yet"),
+        ({"a": ...}, {"a": 1}, "not written yet"),
+        (None, 3, "it returns nothing: is there a `return`?"),
+        (None, "a", "it returns nothing: is there a `return`?"),
+        ("3", 3, "expected numbers, received '3'"),
+        (tensor, TABLE.T, SHAPE.format((3, 2), (2, 3))),
+        (tensor + 1, TABLE, "the shape is right; the largest difference is 1"),
+        (3.001, 3, "expected 3, received 3.001"),
+        (0.1 + 0.2, 0.3, "expected 0.3, received 0.30000000000000004"),
+        (np.float64(2.5), "a", "expected 'a', received 2.5"),
+        (2.0000001, [2.0], SHAPE.format((1,), ())),
+        (109_482_240.5, 109_482_240, "expected 109482240, received"),
+    ):
+        assert told(received, expected, "why?").startswith(f"why? ({words}")
+
+
+def test_numbers_that_are_farther_than_the_tolerance_are_wrong():
+    words = "near (expected 3, received 3.002)"
+    assert told(3.002, 3, "near", 1e-3) == words
+    assert told(97, 100, "near", 2) == "near (expected 100, received 97)"
+    assert told({"a": 1.2}, {"a": 1.0}, "near", 0.1).startswith("near (")
+    assert told([("a", 1.2)], [("a", 1.0)], "near", 0.1).startswith("near (")
+
+
+def test_the_right_value_is_not_told_where_it_is_the_answer():
+    for received, expected, words in (
+        (..., 3, "not written yet"),
+        (2, 3, "received 2"),
+        ("words", "positions", "received 'words'"),
+        (3, "positions", "received 3"),
+        ([0], {0, 7}, "received [0]"),
+        (["a", "b"], ["a"], "received ['a', 'b']"),
+        ("3", 3, "expected numbers, received '3'"),
+        ([1.0], ROW, SHAPE.format((3,), (1,))),
+        ([0.5, 0.25, 0.25], ROW, "received [0.5, 0.25, 0.25]"),
+        (TABLE + 1, TABLE, "received array of (2, 3)"),
+    ):
+        assert told(received, expected, "why?", tell=False) == (
+            f"why? ({words})"
+        )
+    assert told(3, 3, "why?", tell=False) == ""
