@@ -18,7 +18,8 @@ BATCH = {
 
 def _states(model_class: Any) -> dict[str, Any] | None:
     """Fills an encoder and runs it, layer by layer."""
-    model, batch = model_class(**SIZES, dropout=0.5), dict(BATCH)
+    model = model_class(**SIZES, dropout=0.5)
+    batch = dict(reversed(BATCH.items()))  # names count, not their order
     found = model.states(batch)
     if found is None:
         return None

@@ -125,6 +125,13 @@ BLOCK = Part(
     attempt=lambda layer_class: {"": partial(_run, layer_class)},
     mistakes=(
         (
+            FIRST + SECOND,
+            FIRST.replace("(x + gathered)", "(gathered) + x")
+            + SECOND.replace("(x + worked)", "(worked) + x"),
+            "the norms work on what is added; add first, then normalize the "
+            "sum",
+        ),
+        (
             "self.attention_norm(x + gathered)",
             "self.attention_norm(gathered)",
             "the input of attention is not added to what it gathered",

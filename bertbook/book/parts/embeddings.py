@@ -114,8 +114,9 @@ def _vectors(layer_class: Any) -> dict[str, Any] | None:
         "zeros, one in two": _has_zeros(used),
         "zeros in training, one in two": _has_zeros(trained),
         "the same in training": bool(np.allclose(trained, used)),
-        "the vectors": used,
-        "the vectors of shorter rows": short,
+        # Dropped at random, they are others every time.
+        "the vectors": None if _has_zeros(used) else used,
+        "the vectors of shorter rows": None if _has_zeros(used) else short,
     }
 
 
@@ -129,6 +130,23 @@ EMBEDDINGS = Part(
             "ids.shape[1]",
             "while Keras trains, S is not known before: take it from "
             "`ops.shape(ids)`",
+        ),
+        (
+            "self.dropout(self.norm(vectors))",
+            "self.dropout(self.norm(vectors), training=True)",
+            "dropout is at work where nothing is trained; leave `training` to "
+            "Keras",
+        ),
+        (
+            "positions = ops.arange(ops.shape(ids)[1])",
+            "positions = list(range(5))",
+            "`position` takes a tensor, not a list: `ops.arange` makes one",
+        ),
+        (
+            "positions = ops.arange(ops.shape(ids)[1])",
+            "positions = ops.shape(ids)[1]",
+            "`position` is given one number; it takes the places 0 to S - 1, "
+            "as `ops.arange` makes them",
         ),
         (
             "self.token(ids) + self.segment(segments)",
