@@ -1,10 +1,10 @@
 """Captions: every picture has one below it, and the build counts them.
 
-But the one of the first cell, which is the same in many chapters and has its
-words in it. A caption is a markdown cell that starts with `**Figure.**`; the
-build writes the number of the chapter and of the picture into it:
-`**Figure 20.3.**`. A lab counts its own: `**Figure 3.**`, which no chapter has.
-Figures of papers are written small, "figure 3".
+A caption is a markdown cell that starts with `**Figure.**`; the build writes
+the number of the chapter and of the picture into it: `**Figure 20.3.**`. A lab
+counts its own: `**Figure 3.**`, which no chapter has. Figures of papers are
+written small, "figure 3". The picture of the first cell needs no caption: many
+chapters have it, and its words are in it.
 """
 
 import re

@@ -224,8 +224,8 @@ FILL_MASK = Part(
         (
             "tokenizer([text])",
             "tokenizer(text)",
-            "the tokenizer takes a list of texts, and a text alone is taken "
-            "for one of letters: `tokenizer([text])`",
+            "the tokenizer takes a list of texts, and reads a text alone "
+            "letter by letter: write `tokenizer([text])`",
         ),
         (
             'model(batch)["mlm_logits"][0, mask]',
