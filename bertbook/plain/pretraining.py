@@ -42,6 +42,39 @@ def masked_loss(labels, logits):
     return ops.sum(nats * counts) / ops.maximum(ops.sum(counts), 1.0)
 
 
+def look_at_neighbors(model, offsets=(-1, 1, -2, 2)):
+    """Sets weights with which a head of each block looks one or two tokens away.
+
+    Positions become waves, and queries read them moved by the head's offset.
+    Args: `model`, a `BertForPreTraining` that has run, with P <= 2 H.
+
+    Source: Vaswani et al. (2017), section 3.5; as a start of training, Trockman
+    and Kolter (2023).
+    """
+    D, P = model.bert.sizes["D"], model.bert.sizes["P"]
+    H = D // model.bert.sizes["N"]
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.normal(size=(D, H)))[0]  # (D, H)
+    angles = np.pi * (np.arange(H // 2) + 0.5) / (H // 2)
+    turned = np.outer(np.arange(P), angles)  # (P, H / 2)
+    waves = np.concatenate([np.cos(turned), np.sin(turned)], axis=1)
+    table = 0.028 * np.sqrt(2 * D / H) * waves @ basis.T
+    model.bert.embeddings.position.embeddings.assign(table)
+    for block in model.bert.blocks:
+        query, key = block.attention.query, block.attention.key
+        wq, wk = (np.array(l.get_weights()[0]) for l in (query, key))
+        for head, offset in enumerate(offsets):
+            cos, sin = np.cos(offset * angles), np.sin(offset * angles)
+            turn = np.block(
+                [[np.diag(cos), np.diag(sin)], [-np.diag(sin), np.diag(cos)]]
+            )
+            columns = slice(head * H, (head + 1) * H)
+            wq[:, columns], wk[:, columns] = basis @ turn, basis
+        gain = np.sqrt(12 * np.sqrt(H) / D)
+        query.kernel.assign(gain * wq)
+        key.kernel.assign(gain * wk)
+
+
 def accuracy(labels, logits):
     """Returns the share of the labels from 0 on with the largest logit."""
     labels = ops.cast(labels, "int32")

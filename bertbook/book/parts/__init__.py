@@ -5,6 +5,7 @@ from bertbook.book.parts import (
     bert,
     block,
     embeddings,
+    pretraining,
     text,
     weights,
 )
@@ -27,4 +28,6 @@ PARTS: dict[str, Part] = {
     "BertForPreTraining": bert.BERT_FOR_PRETRAINING,
     "load": weights.LOAD,
     "fill_mask": weights.FILL_MASK,
+    "masked_loss": pretraining.MASKED_LOSS,
+    "mask_tokens": pretraining.MASK_TOKENS,
 }

@@ -1,0 +1,410 @@
+"""Pre-training: `pretraining.py` of `mybert`.
+
+What is drawn by chance is compared by its shares, rounded to hundredths, and
+by what must hold for every draw.
+"""
+
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bertbook.book.parts.part import Calls, Part, numbers
+from bertbook.plain.pretraining import IGNORED
+from bertbook.plain.tokenizer import SPECIAL, Tokenizer
+from bertbook.runtime import keras
+
+V, MASK = 1_000, 4
+KNOWN = [0, 1, 2, 3, 4, 999]  # the special ids; one is the last
+PIECES = [*SPECIAL, *"abcdefghij", "##a", "##b"]
+
+# ---------------------------------------------------------------- the loss
+
+LOGITS = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
+HIDDEN = np.array([[0, IGNORED, 3], [IGNORED, 2, IGNORED]])
+LOSS_END = """\
+    return ops.sum(nats * counts) / ops.maximum(ops.sum(counts), 1.0)"""
+MASKED_LOSS = Part(
+    "pretraining",
+    "30",
+    attempt=lambda loss: {
+        f"`masked_loss` of {name}": partial(
+            lambda *case: numbers(loss(*case)), *case
+        )
+        for name, case in {
+            "some hidden tokens": (HIDDEN, LOGITS),
+            "sure logits": (HIDDEN, 90 * LOGITS),
+            "all tokens hidden": (np.abs(HIDDEN) % 4, LOGITS),
+            "one label a row": (np.array([1, 0]), LOGITS[0, :2]),
+            "nothing hidden": (np.full((2, 3), IGNORED), LOGITS),
+        }.items()
+    },
+    mistakes=(
+        (
+            LOSS_END,
+            "    return ops.mean(nats * counts)",
+            "it divides by all tokens; divide by the hidden ones",
+        ),
+        (
+            LOSS_END,
+            "    return ops.mean(nats)",
+            "tokens count that were not hidden",
+        ),
+        (
+            LOSS_END,
+            "    return ops.sum(nats * counts)",
+            "it is the sum of the costs; return their mean",
+        ),
+        (
+            LOSS_END,
+            "    return ops.sum(nats * counts) / ops.sum(counts)",
+            "where nothing is hidden it divides by 0; return 0 there",
+        ),
+        (
+            LOSS_END,
+            "    return -ops.sum(nats * counts) "
+            "/ ops.maximum(ops.sum(counts), 1.0)",
+            "the sign is wrong: a cost is never negative",
+        ),
+        (
+            LOSS_END,
+            "    return ops.sum(nats * counts) "
+            "/ ops.maximum(ops.sum(counts), 1.0) / np.log(2)",
+            "these are bits; return nats",
+        ),
+        (
+            "from_logits=True",
+            "from_logits=False",
+            "`from_logits=True` is missing: logits are no probabilities",
+        ),
+        (
+            "labels >= 0",
+            "labels > 0",
+            "a label 0 is not counted; id 0 is an answer, too",
+        ),
+        (
+            LOSS_END,
+            "    rows = ops.sum(nats * counts, -1) "
+            "/ ops.maximum(ops.sum(counts, -1), 1.0)\n"
+            "    return ops.mean(rows)",
+            "it is the mean of the rows' means; a hidden token counts the "
+            "same in every row",
+        ),
+        (
+            LOSS_END,
+            "    return nats * counts",
+            "it returns the cost of each token; return the mean of the hidden "
+            "ones",
+        ),
+    ),
+)
+
+# --------------------------------------------------------------- the masks
+
+
+def _shares(function: Any) -> Calls:
+    ids = np.random.default_rng(5).integers(0, V, (300, 400))
+    before = ids.copy()
+
+    def run(seed, rate=None):
+        rng = np.random.default_rng(seed)
+        more = () if rate is None else (rate,)
+        found = function(ids, KNOWN, MASK, V, rng, *more)
+        if found is None:
+            return None
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise TypeError("it must return two arrays: ids and labels")
+        return [np.asarray(one) for one in found]
+
+    def shares(rate):
+        if (found := run(0, rate)) is None:
+            return None
+        hidden, labels = found
+        asked = labels != IGNORED
+        ordinary = ~np.isin(ids, KNOWN)
+        now, old = hidden[asked], ids[asked]
+        other = now[(now != MASK) & (now != old)]
+        return {
+            "it changes its ids": bool((ids != before).any()),
+            "shapes": [list(hidden.shape), list(labels.shape)],
+            "labels that are no id and not -100": int(
+                (asked & (labels < 0)).sum()
+            ),
+            "chosen tokens whose label is not the old id": int(
+                (labels != ids)[asked].sum()
+            ),
+            "special tokens that are chosen": int((asked & ~ordinary).sum()),
+            "ids that change without being chosen": int(
+                (hidden != ids)[~asked].sum()
+            ),
+            "chosen, of the ordinary tokens": _rounded(asked[ordinary].mean()),
+            "[MASK], of the chosen": _rounded((now == MASK).mean()),
+            "kept, of the chosen": _rounded((now == old).mean()),
+            "special ids among the random ones": int(
+                np.isin(other, KNOWN).sum()
+            ),
+            "the random ones reach every piece": bool(
+                len(np.unique(other)) > (V - 6) * 0.6 and other.max() > V - 9
+            )
+            if len(other)
+            else None,
+        }
+
+    def again():
+        first, second, third = run(1), run(1), run(2)
+        if first is None:
+            return None
+        np.random.seed(1)  # noqa: NPY002: who draws from it is found out
+        return {
+            "the same generator gives the same masks": all(
+                map(np.array_equal, first, second)
+            ),
+            "another one gives others": not np.array_equal(first[1], third[1]),
+            "rows are masked differently": not (
+                (first[1] >= 0) == (first[1][:1] >= 0)
+            ).all(),
+        }
+
+    return {
+        "with the rate 0.15": partial(shares, None),
+        "with the rate 0.4": partial(shares, 0.4),
+        "drawn again": again,
+    }
+
+
+def _rounded(share: Any) -> float:
+    """Returns a share, so rounded that chance does not show."""
+    return round(50 * float(share)) / 50 if np.isfinite(share) else -1.0
+
+
+MASK_TOKENS = Part(
+    "pretraining",
+    "30",
+    attempt=_shares,
+    mistakes=(
+        (
+            "np.where(chosen, ids, IGNORED)",
+            "ids",
+            "every token has a label; where none was chosen it must be -100",
+        ),
+        (
+            "np.where(chosen, ids, IGNORED)",
+            "np.where(chosen, hidden, IGNORED)",
+            "the labels are what the model sees; they must be the old ids",
+        ),
+        (
+            "np.where(chosen, ids, IGNORED)",
+            "np.where(chosen, ids, 0)",
+            "labels are 0 where no token was chosen; they must be -100",
+        ),
+        (
+            "np.where(chosen, ids, IGNORED)",
+            "np.where(chosen & (lot < 0.8), ids, IGNORED)",
+            "only tokens that became [MASK] have a label; all that were "
+            "chosen must have one",
+        ),
+        (
+            "np.where(chosen, ids, IGNORED)",
+            "np.where(hidden != ids, ids, IGNORED)",
+            "tokens that were kept have no label; they are asked for, too",
+        ),
+        (
+            "chosen = ordinary & (rng.random(ids.shape) < rate)",
+            "chosen = rng.random(ids.shape) < rate",
+            "special tokens are chosen, too",
+        ),
+        (
+            "rng.random(ids.shape) < rate",
+            "rng.random(ids.shape) < 0.15",
+            "`rate` is not used",
+        ),
+        (
+            "rng.random(ids.shape) < rate",
+            "rng.random(ids.shape) > rate",
+            "the share of chosen tokens is 1 - `rate`",
+        ),
+        (
+            "(lot < 0.8)",
+            "(lot < 2)",
+            "every chosen token becomes [MASK]; one in ten must become random, "
+            "and one in ten stay",
+        ),
+        (
+            "(lot >= 0.8) & (lot < 0.9)",
+            "(lot >= 0.8)",
+            "no chosen token is kept: one in ten must stay",
+        ),
+        (
+            "(lot >= 0.8) & (lot < 0.9)",
+            "(lot > 2)",
+            "no chosen token becomes random: one in ten must",
+        ),
+        (
+            "(lot >= 0.8) & (lot < 0.9)",
+            "(lot < 0.1)",
+            "the random tokens are taken from those that become [MASK]; draw "
+            "one lot and cut it at 0.8 and 0.9",
+        ),
+        (
+            "is_random = chosen & (lot",
+            "is_random = (lot",
+            "tokens that were not chosen become random",
+        ),
+        (
+            "hidden = np.where(chosen & (lot < 0.8), mask_id, ids)",
+            "hidden = np.where(lot < 0.8, mask_id, ids)",
+            "tokens that were not chosen become [MASK]",
+        ),
+        (
+            "rng.choice(pieces, ids.shape)",
+            "rng.integers(V, size=ids.shape)",
+            "a random token may be a special one; it must not be",
+        ),
+        (
+            "rng.choice(pieces, ids.shape)",
+            "rng.choice(pieces)",
+            "all random tokens are the same; draw one for each place",
+        ),
+        (
+            "lot = rng.random(ids.shape)",
+            "lot = np.random.random(ids.shape)",
+            "it draws from `np.random`; draw all from `rng`",
+        ),
+        (
+            "lot = rng.random(ids.shape)",
+            "lot = rng.random()",
+            "one lot decides for all chosen tokens; draw one for each",
+        ),
+        (
+            "(rng.random(ids.shape) < rate)",
+            "(rng.random(ids.shape[1]) < rate)",
+            "the same places are chosen in every row; draw for each row",
+        ),
+        (
+            "return hidden, np.where(chosen, ids, IGNORED)",
+            "ids[:] = hidden\n"
+            "    return hidden, np.where(chosen, ids, IGNORED)",
+            "it changes what it is given; work on a copy",
+        ),
+    ),
+)
+
+# --------------------------------------------------------------- the pairs
+
+
+def _pairs(function: Any) -> Calls:
+    many = [[f"{d} {s}" for s in range(40)] for d in range(60)]
+    odd = [["0 0", "0 1"], ["1 0"], ["2 0", "2 1", "2 2"], []]
+
+    def drawn(documents, seed=0):
+        found = function(documents, np.random.default_rng(seed))
+        return None if found is None else list(found)
+
+    def promises():
+        if (found := drawn(many)) is None:
+            return None
+        places = [
+            [tuple(map(int, text.split())) for text in pair[:2]]
+            for pair in found
+        ]
+        labels = np.array([int(pair[2]) for pair in found])
+        goes_on = np.array([b == (a[0], a[1] + 1) for a, b in places])
+        apart = np.array([a[0] != b[0] for a, b in places])
+        others = {b for (_, b), label in zip(places, labels, strict=True) if label}
+        return {
+            "pairs": len(found),
+            "first texts, in order": [a for a, _ in places]
+            == [(d, s) for d in range(60) for s in range(39)],
+            "labels": sorted({int(label) for label in labels}),
+            "label 0 where the second text follows": bool(
+                (goes_on == (labels == 0)).all()
+            ),
+            "label 1 where it is from another document": bool(
+                (apart == (labels == 1)).all()
+            ),
+            "share of label 1": round(10 * labels.mean()) / 10,
+            "the others come from every document": len({b[0] for b in others})
+            == 60,
+            "and from every place in it": len({b[1] for b in others}) == 40,
+        }
+
+    def few():
+        labels = [drawn(odd, seed) for seed in range(30)]
+        if labels[0] is None:
+            return None
+        firsts = {tuple(pair[0] for pair in found) for found in labels}
+        return {"first texts of short documents": sorted(firsts)}
+
+    def again():
+        first = drawn(many)
+        if first is None:
+            return None
+        return {
+            "the same generator gives the same pairs": first == drawn(many),
+            "another one gives others": first != drawn(many, 1),
+        }
+
+    return {
+        "60 documents": promises,
+        "short documents": few,
+        "drawn again": again,
+    }
+
+
+SENTENCE_PAIRS = Part("pretraining", "31", attempt=_pairs, mistakes=())
+
+# --------------------------------------------------------------- the batch
+
+
+def _batch(function: Any) -> Calls:
+    tokenizer = Tokenizer(PIECES)
+    rng = np.random.default_rng(3)
+    text = lambda: " ".join(rng.choice(list("abcdefghij"), rng.integers(3, 9)))
+    pairs = [(text(), text(), int(rng.integers(2))) for _ in range(600)]
+
+    def made(**options):
+        found = function(tokenizer, pairs, np.random.default_rng(0), **options)
+        if found is None:
+            return None
+        if not isinstance(found, tuple | list) or len(found) != 2:
+            raise TypeError("it must return a batch and labels")
+        batch, labels = ({k: np.asarray(v) for k, v in d.items()} for d in found)
+        asked = labels["mlm_logits"] != IGNORED
+        ids = np.where(asked, labels["mlm_logits"], batch["input_ids"])
+        now = batch["input_ids"][asked]
+        return {
+            "names": [sorted(batch), sorted(labels)],
+            "the ids before they were hidden": ids,
+            "segments": batch["token_type_ids"],
+            "attention mask": batch["attention_mask"],
+            "labels of the pairs": labels["nsp_logits"],
+            "chosen": round(20 * asked[ids > 4].mean()) / 20,
+            "of these [MASK]": round(10 * (now == 4).mean()) / 10,
+            "special tokens chosen": int(asked[ids < 5].sum()),
+        }
+
+    return {
+        "600 pairs": made,
+        "with `max_length=12`": partial(made, max_length=12),
+    }
+
+
+PRETRAINING_BATCH = Part("pretraining", "31", attempt=_batch, mistakes=())
+
+# ------------------------------------------------------------ rate and run
+
+
+def _rates(schedule: Any) -> Calls:
+    cases = {(0.1, 4, 20): range(22), (2.0, 1, 3): range(4), (1.0, 50, 60): (0, 9)}
+    return {
+        f"`WarmupDecay{case}`, step {step}": partial(
+            lambda case, step: numbers(schedule(*case)(step)), case, step
+        )
+        for case, steps in cases.items()
+        for step in steps
+    }
+
+
+WARMUP_DECAY = Part("pretraining", "32", attempt=_rates, mistakes=())
+PRETRAIN = Part("pretraining", "32", attempt=lambda f: {}, mistakes=())
