@@ -125,7 +125,11 @@ def _sharpened(seen, asked, words, guess, discount):
     np.add.at(counts, (at[known], words[known]), 1)
     total = counts.sum(axis=1, keepdims=True)
     freed = discount * (counts > 0).sum(axis=1, keepdims=True)
-    kept, total, freed = np.maximum(counts - discount, 0), total[row], freed[row]
+    kept, total, freed = (
+        np.maximum(counts - discount, 0),
+        total[row],
+        freed[row],
+    )
     sharper = (kept[row] + freed * guess) / np.maximum(total, 1)
     return np.where(total > 0, sharper, guess)
 

@@ -30,4 +30,8 @@ PARTS: dict[str, Part] = {
     "fill_mask": weights.FILL_MASK,
     "masked_loss": pretraining.MASKED_LOSS,
     "mask_tokens": pretraining.MASK_TOKENS,
+    "sentence_pairs": pretraining.SENTENCE_PAIRS,
+    "pretraining_batch": pretraining.PRETRAINING_BATCH,
+    "WarmupDecay": pretraining.WARMUP_DECAY,
+    "pretrain": pretraining.PRETRAIN,
 }

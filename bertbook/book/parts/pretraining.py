@@ -155,7 +155,7 @@ def _shares(function: Any) -> Calls:
         first, second, third = run(1), run(1), run(2)
         if first is None:
             return None
-        np.random.seed(1)  # noqa: NPY002: who draws from it is found out
+        np.random.seed(1)  # noqa: NPY002
         return {
             "the same generator gives the same masks": all(
                 map(np.array_equal, first, second)
@@ -295,7 +295,7 @@ MASK_TOKENS = Part(
 
 def _pairs(function: Any) -> Calls:
     many = [[f"{d} {s}" for s in range(40)] for d in range(60)]
-    odd = [["0 0", "0 1"], ["1 0"], ["2 0", "2 1", "2 2"], []]
+    odd = [["0 0", "0 1"], ["1 0"], ["2 0", "2 1", "2 2"]]
 
     def drawn(documents, seed=0):
         found = function(documents, np.random.default_rng(seed))
@@ -311,7 +311,9 @@ def _pairs(function: Any) -> Calls:
         labels = np.array([int(pair[2]) for pair in found])
         goes_on = np.array([b == (a[0], a[1] + 1) for a, b in places])
         apart = np.array([a[0] != b[0] for a, b in places])
-        others = {b for (_, b), label in zip(places, labels, strict=True) if label}
+        others = {
+            b for (_, b), label in zip(places, labels, strict=True) if label
+        }
         return {
             "pairs": len(found),
             "first texts, in order": [a for a, _ in places]
@@ -323,9 +325,27 @@ def _pairs(function: Any) -> Calls:
             "label 1 where it is from another document": bool(
                 (apart == (labels == 1)).all()
             ),
+            "documents with both labels": len(
+                {
+                    (a[0], label)
+                    for (a, _), label in zip(places, labels, strict=True)
+                }
+            )
+            // 2,
             "share of label 1": round(10 * labels.mean()) / 10,
             "the others come from every document": len({b[0] for b in others})
             == 60,
+            "of one document they come from several": all(
+                len(
+                    {
+                        b[0]
+                        for (a, b), label in zip(places, labels, strict=True)
+                        if label and a[0] == d
+                    }
+                )
+                > 5
+                for d in range(60)
+            ),
             "and from every place in it": len({b[1] for b in others}) == 40,
         }
 
@@ -352,7 +372,103 @@ def _pairs(function: Any) -> Calls:
     }
 
 
-SENTENCE_PAIRS = Part("pretraining", "31", attempt=_pairs, mistakes=())
+LOOP = "for first, second in zip(document, document[1:], strict=False):"
+OTHER = """\
+                other = rng.integers(len(documents) - 1)
+                other = documents[other + (other >= number)]
+"""
+FOLLOWS = "yield first, second, IS_NEXT"
+COMES_FROM = "yield first, other[rng.integers(len(other))], NOT_NEXT"
+TOSS = "            if rng.random() < 0.5:\n"
+BETWEEN = "            else:\n"
+BODY = TOSS + f"                {FOLLOWS}\n" + BETWEEN + OTHER
+SENTENCE_PAIRS = Part(
+    "pretraining",
+    "31",
+    attempt=_pairs,
+    mistakes=(
+        (
+            BODY + f"                {COMES_FROM}",
+            BODY.replace("IS_NEXT", "NOT_NEXT")
+            + f"                {COMES_FROM.replace('NOT_NEXT', 'IS_NEXT')}",
+            "the labels are exchanged: 0 where the second text follows",
+        ),
+        (
+            "rng.random() < 0.5",
+            "True",
+            "the second text always follows; for half of the pairs it must not",
+        ),
+        (
+            "rng.random() < 0.5",
+            "False",
+            "the second text never follows; for half of the pairs it must",
+        ),
+        (
+            "rng.random() < 0.5",
+            "rng.random() < 0.15",
+            "it tosses another coin: half of the pairs must follow",
+        ),
+        (
+            "rng.random() < 0.5",
+            "number % 2",
+            "whole documents follow or do not; toss for each pair",
+        ),
+        (
+            OTHER,
+            "                other = documents[rng.integers(len(documents))]\n",
+            "the other document may be the same one",
+        ),
+        (
+            "documents[other + (other >= number)]",
+            "documents[other]",
+            "the other document may be the same one, and is never the last",
+        ),
+        (
+            OTHER,
+            "                other = documents[number - 1]\n",
+            "the second text is always from the document before; draw one",
+        ),
+        (
+            OTHER,
+            "                other = document\n",
+            "the random text is from the same document; it must come from "
+            "another",
+        ),
+        (
+            "other[rng.integers(len(other))]",
+            "other[0]",
+            "the random text is always the first of its document; draw one",
+        ),
+        (
+            "other[rng.integers(len(other))]",
+            "other[rng.integers(len(other) - 1) if len(other) > 1 else 0]",
+            "the last sentence of a document is never drawn: `rng.integers(n)` "
+            "ends before n",
+        ),
+        (
+            LOOP,
+            "for first, second in zip(document[::2], document[1::2], "
+            "strict=False):",
+            "it skips every second sentence; each but the last is a first text",
+        ),
+        (
+            LOOP,
+            "for first, second in zip(document, [*document[1:], "
+            "documents[number - 1][0]], strict=True):",
+            "the last sentence of a document gets a pair; nothing follows it",
+        ),
+        (
+            FOLLOWS,
+            "yield second, first, IS_NEXT",
+            "the two texts are exchanged",
+        ),
+        (
+            "rng.random() < 0.5",
+            "np.random.random() < 0.5",
+            "it draws from `np.random`; draw all from `rng`",
+        ),
+    ),
+)
 
 # --------------------------------------------------------------- the batch
 
@@ -360,7 +476,10 @@ SENTENCE_PAIRS = Part("pretraining", "31", attempt=_pairs, mistakes=())
 def _batch(function: Any) -> Calls:
     tokenizer = Tokenizer(PIECES)
     rng = np.random.default_rng(3)
-    text = lambda: " ".join(rng.choice(list("abcdefghij"), rng.integers(3, 9)))
+
+    def text():
+        return " ".join(rng.choice(list("abcdefghij"), rng.integers(3, 9)))
+
     pairs = [(text(), text(), int(rng.integers(2))) for _ in range(600)]
 
     def made(**options):
@@ -369,7 +488,9 @@ def _batch(function: Any) -> Calls:
             return None
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise TypeError("it must return a batch and labels")
-        batch, labels = ({k: np.asarray(v) for k, v in d.items()} for d in found)
+        batch, labels = (
+            {k: np.asarray(v) for k, v in d.items()} for d in found
+        )
         asked = labels["mlm_logits"] != IGNORED
         ids = np.where(asked, labels["mlm_logits"], batch["input_ids"])
         now = batch["input_ids"][asked]
@@ -381,6 +502,7 @@ def _batch(function: Any) -> Calls:
             "labels of the pairs": labels["nsp_logits"],
             "chosen": round(20 * asked[ids > 4].mean()) / 20,
             "of these [MASK]": round(10 * (now == 4).mean()) / 10,
+            "of these [UNK]": round(10 * (now == 1).mean()) / 10,
             "special tokens chosen": int(asked[ids < 5].sum()),
         }
 
@@ -390,21 +512,262 @@ def _batch(function: Any) -> Calls:
     }
 
 
-PRETRAINING_BATCH = Part("pretraining", "31", attempt=_batch, mistakes=())
+GIVEN = "tokenizer(first, second, max_length)"
+MASKED = 'batch["input_ids"], hidden = mask_tokens(ids, special, mask, V, rng)'
+PRETRAINING_BATCH = Part(
+    "pretraining",
+    "31",
+    attempt=_batch,
+    mistakes=(
+        (
+            MASKED,
+            MASKED.replace('batch["input_ids"]', "_"),
+            "the model sees all tokens: the masked ids do not reach the batch",
+        ),
+        (
+            GIVEN,
+            "tokenizer(first, None, max_length)",
+            "the second texts are missing",
+        ),
+        (
+            GIVEN,
+            "tokenizer(second, first, max_length)",
+            "the two texts are exchanged",
+        ),
+        (
+            GIVEN,
+            "tokenizer(first, second)",
+            "`max_length` is not used",
+        ),
+        (
+            GIVEN,
+            "tokenizer([a + ' ' + b for a, b in zip(first, second)], None, "
+            "max_length)",
+            "the two texts are joined; give the tokenizer both, so that it "
+            "writes [SEP] and segments",
+        ),
+        (
+            "mask_tokens(ids, special, mask, V, rng)",
+            "mask_tokens(ids, [], mask, V, rng)",
+            "special tokens are masked, too",
+        ),
+        (
+            "mask_tokens(ids, special, mask, V, rng)",
+            'mask_tokens(ids, special, tokenizer.ids["[UNK]"], V, rng)',
+            "chosen tokens become [UNK]; they must become [MASK]",
+        ),
+        (
+            '"mlm_logits": hidden',
+            '"mlm_logits": ids',
+            "every token has a label: return those of `mask_tokens`",
+        ),
+        (
+            '"mlm_logits": hidden',
+            '"mlm_logits": batch["input_ids"]',
+            "the labels are what the model sees: return those of `mask_tokens`",
+        ),
+        (
+            '{"mlm_logits": hidden, "nsp_logits": np.array(labels)}',
+            '{"mlm_logits": np.array(labels), "nsp_logits": hidden}',
+            "the labels of the two tasks are exchanged",
+        ),
+        (
+            "np.array(labels)",
+            "1 - np.array(labels)",
+            "the labels of the pairs are turned around",
+        ),
+        (
+            "mask_tokens(ids, special, mask, V, rng)",
+            "mask_tokens(ids, special, mask, V, rng, 0.8)",
+            "it does not mask 15 % of the tokens: leave the rate out",
+        ),
+    ),
+)
 
 # ------------------------------------------------------------ rate and run
 
 
 def _rates(schedule: Any) -> Calls:
-    cases = {(0.1, 4, 20): range(22), (2.0, 1, 3): range(4), (1.0, 50, 60): (0, 9)}
-    return {
-        f"`WarmupDecay{case}`, step {step}": partial(
+    cases = (0.1, 4, 20), (2.0, 1, 3), (1.0, 50, 60)
+    steps = range(22), range(5), (0, 9, 49, 59)
+
+    def trained():
+        line = keras.Sequential([keras.layers.Dense(1, use_bias=False)])
+        line.build((None, 1))
+        line.set_weights([np.ones((1, 1))])
+        line.compile(keras.optimizers.SGD(schedule(0.1, 2, 4)), "mse")
+        line.fit(np.ones((3, 1)), np.zeros((3, 1)), batch_size=1, verbose=0)
+        return numbers(line.weights[0].value)
+
+    calls: Calls = {
+        f"`WarmupDecay{case}` at step {step}": partial(
             lambda case, step: numbers(schedule(*case)(step)), case, step
         )
-        for case, steps in cases.items()
-        for step in steps
+        for case, some in zip(cases, steps, strict=True)
+        for step in some
+    }
+    return calls | {"in a training": trained}
+
+
+LESS = "ops.maximum(0.0, ops.minimum(up, down))"
+WARMUP_DECAY = Part(
+    "pretraining",
+    "32",
+    attempt=_rates,
+    mistakes=(
+        (
+            "up = (step + 1) / self.warmup",
+            "up = step / self.warmup",
+            "the rate of step 0 is 0; steps count from 0, so it is "
+            "`peak / warmup`",
+        ),
+        (
+            LESS,
+            "ops.maximum(0.0, ops.minimum(up, 1.0))",
+            "the rate stays at the peak; it must fall to 0",
+        ),
+        (
+            LESS,
+            "ops.maximum(0.0, ops.minimum(1.0, down))",
+            "there is no warm-up: the rate starts at the peak",
+        ),
+        (
+            LESS,
+            "ops.minimum(up, down)",
+            "after the last step the rate is below 0; it must be 0",
+        ),
+        (
+            f"self.peak * {LESS}",
+            LESS,
+            "`peak` is not used",
+        ),
+        (
+            LESS,
+            "ops.maximum(up, down)",
+            "it takes the higher of the two lines; take the lower",
+        ),
+        (
+            "(self.total - self.warmup + 1)",
+            "self.total",
+            "the line down starts at step 0; it must leave the peak at the "
+            "end of the warm-up",
+        ),
+        (
+            "(self.total - self.warmup + 1)",
+            "(self.total - self.warmup)",
+            "one step too late: at step `warmup` the rate is still the peak",
+        ),
+        (
+            "down = (self.total - step)",
+            "down = (self.total - 1 - step)",
+            "the rate is 0 one step too early; it must be 0 at step `total`",
+        ),
+        (
+            f"return self.peak * {LESS}",
+            "if step < self.warmup:\n"
+            "            return self.peak * up\n"
+            f"        return self.peak * {LESS}",
+            "in a training `step` has no value yet, and `if` cannot look at "
+            "it: use `ops.minimum` or `ops.where`",
+        ),
+    ),
+)
+
+
+def _run(pretrain: Any) -> Calls:
+    module = sys.modules[pretrain.__module__.replace("pretraining", "bert")]
+    tokenizer = Tokenizer(PIECES)
+    batch = tokenizer(["a b c", "d e"], ["f g", "h"])
+    labels = {
+        "mlm_logits": np.where(
+            batch["input_ids"] > 8, batch["input_ids"], -100
+        ),
+        "nsp_logits": np.array([0, 1]),
     }
 
+    def run(steps, epochs):
+        keras.utils.set_random_seed(0)
+        sizes = {"V": len(PIECES), "D": 8, "L": 1, "N": 2, "F": 8, "P": 16}
+        model = module.BertForPreTraining(module.Bert(**sizes, dropout=0.0))
+        model(batch)
+        rates = []
+        told = keras.callbacks.LambdaCallback(
+            on_train_batch_end=lambda batch, logs: rates.append(
+                round(float(model.optimizer.learning_rate), 6)
+            )
+        )
+        stream = ((batch, labels) for _ in range(100))
+        log = pretrain(
+            model, stream, steps, 0.5, epochs, callbacks=[told], verbose=0
+        )
+        if log is None:
+            return None
+        names = "loss", "mlm_logits_accuracy", "nsp_logits_accuracy"
+        return {
+            "epochs": len(log.history["loss"]),
+            "steps": int(model.optimizer.iterations),
+            "the learning rate after each step": rates,
+            "missing in what `fit` tells": [
+                name for name in names if name not in log.history
+            ],
+            "losses": log.history["loss"],
+        }
 
-WARMUP_DECAY = Part("pretraining", "32", attempt=_rates, mistakes=())
-PRETRAIN = Part("pretraining", "32", attempt=lambda f: {}, mistakes=())
+    return {"six steps in three epochs": partial(run, 6, 3)}
+
+
+PRETRAIN = Part(
+    "pretraining",
+    "32",
+    attempt=_run,
+    mistakes=(
+        (
+            '"steps_per_epoch": steps // epochs',
+            '"steps_per_epoch": steps',
+            "every epoch has all steps: `steps` are those of the whole run",
+        ),
+        (
+            "adamw(peak, steps)",
+            "adamw(peak, steps // epochs)",
+            "the rate is 0 after the first epoch: `adamw` takes the steps of "
+            "the whole run",
+        ),
+        (
+            "adamw(peak, steps)",
+            "adamw(1e-3, steps)",
+            "`peak` is not used",
+        ),
+        (
+            '"epochs": epochs, ',
+            "",
+            "`epochs` is not used: it stops after the first",
+        ),
+        (
+            "loss=dict.fromkeys(names, masked_loss)",
+            'loss={"mlm_logits": masked_loss}',
+            "the next sentence has no loss",
+        ),
+        (
+            "loss=dict.fromkeys(names, masked_loss)",
+            'loss={"nsp_logits": masked_loss}',
+            "the masked words have no loss",
+        ),
+        (
+            "metrics=dict.fromkeys(names, accuracy),",
+            "",
+            "`fit` tells no accuracy: give `compile` the metric for both "
+            "outputs",
+        ),
+        (
+            "adamw(peak, steps),",
+            "keras.optimizers.Adam(peak),",
+            "the rate stays the same: use `adamw(peak, steps)`",
+        ),
+        (
+            "shuffle=False, **options",
+            "shuffle=False, epochs=epochs, steps_per_epoch=steps // epochs, "
+            "verbose=0",
+            "`options` do not reach `fit`",
+        ),
+    ),
+)
