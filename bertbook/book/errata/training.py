@@ -29,11 +29,11 @@ NOTED = (
     noted(
         80,
         NOTES,
-        "31_next_sentence",
+        "labs/31_with_and_without",
         kind=TRUE,
         says="next-sentence prediction makes BERT better at pairs",
         right="so the paper found. Liu et al. (2019) did not, and later "
-        "models leave it out; the chapter compares both",
+        "models leave it out; the lab compares both",
     ),
 )
 
