@@ -170,6 +170,8 @@ Beltagy, Lo and Cohan | 2019 | arXiv:1903.10676
     SciBERT: A Pretrained Language Model for Scientific Text
 Brunner et al. | 2020 | arXiv:1908.04211
     On Identifiability in Transformers
+Carlini et al. | 2023 | arXiv:2202.07646
+    Quantifying Memorization Across Neural Language Models
 Clark, Khandelwal, Levy and Manning | 2019 | arXiv:1906.04341
     What Does BERT Look At? An Analysis of BERT's Attention
 Clark, Luong, Le and Manning | 2020 | arXiv:2003.10555
@@ -264,6 +266,8 @@ Matthews | 1975 | Biochimica et Biophysica Acta 405
     lysozyme
 Merity, Keskar and Socher | 2018 | arXiv:1708.02182
     Regularizing and Optimizing LSTM Language Models
+Mitchell et al. | 2019 | arXiv:1810.03993
+    Model Cards for Model Reporting
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650
     Are Sixteen Heads Really Better than One?
 Micikevicius et al. | 2018 | arXiv:1710.03740
