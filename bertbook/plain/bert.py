@@ -58,7 +58,7 @@ class BertForPreTraining(keras.Model):
         V, D = bert.sizes["V"], bert.sizes["D"]
         self.dense = layers.Dense(D, kernel_initializer=normal())
         self.norm = layers.LayerNormalization(epsilon=1e-12)
-        self.bias = self.add_weight(shape=(V,), initializer="zeros")
+        self.bias = self.add_weight((V,), "zeros", name="bias")
         self.next_sentence = layers.Dense(2, kernel_initializer=normal())
 
     def call(self, batch):
