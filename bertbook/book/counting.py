@@ -23,9 +23,9 @@ def guess_by_counts(
     The guesses are shown the true neighbors, also where those are hidden.
 
     Args:
-        train: Ids of the training rows, `(R, S)`.
-        test: Ids of the test rows, `(T, S)`.
-        hidden: Where they are asked, `(T, S)`, booleans.
+        train: Ids of the training rows, `(B, S)`.
+        test: Ids of the test rows, `(B, S)`.
+        hidden: Where they are asked, `(B, S)`, booleans.
         special: Ids that nobody is asked about.
 
     Returns:
