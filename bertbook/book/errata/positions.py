@@ -166,7 +166,7 @@ def what_bert_adds_to_the_tokens():
 @computed(
     62,
     NOTES,
-    "32_pretraining",
+    "labs/32_adamw",
     kind=SLIP,
     says="the weights of a network range from -1 to 1",
     right="nothing holds them there. The vectors in the same figure are far "

@@ -117,7 +117,7 @@ def parts_of_the_head():
 @computed(
     75,
     NOTES,
-    "32_pretraining",
+    "labs/32_how_mini_was_made",
     says="two sentences, 512 tokens a row, 256 rows a batch",
     right="a row holds two runs of text, whole sentences or not, and nine "
     "steps in ten had rows of 128. (The paper rounds the tokens of a batch to "
