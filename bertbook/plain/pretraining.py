@@ -43,7 +43,7 @@ def masked_loss(labels, logits):
 
 
 def look_at_neighbors(model, offsets=(-1, 1, -2, 2)):
-    """Sets weights with which a head of each block looks one or two tokens away.
+    """Sets weights with which the heads of each block look one or two away.
 
     Positions become waves, and queries read them moved by the head's offset.
     Args: `model`, a `BertForPreTraining` that has run, with P <= 2 H.
@@ -62,7 +62,7 @@ def look_at_neighbors(model, offsets=(-1, 1, -2, 2)):
     model.bert.embeddings.position.embeddings.assign(table)
     for block in model.bert.blocks:
         query, key = block.attention.query, block.attention.key
-        wq, wk = (np.array(l.get_weights()[0]) for l in (query, key))
+        wq, wk = (np.array(one.get_weights()[0]) for one in (query, key))
         for head, offset in enumerate(offsets):
             cos, sin = np.cos(offset * angles), np.sin(offset * angles)
             turn = np.block(
