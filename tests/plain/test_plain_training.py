@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from keras import ops
 
 from bertbook.plain import tasks
+from bertbook.plain.attention import attention
 from bertbook.plain.bert import Bert, BertForPreTraining
 from bertbook.plain.pretraining import (
     IGNORED,
@@ -11,6 +13,7 @@ from bertbook.plain.pretraining import (
     accuracy,
     adamw,
     batches,
+    look_at_neighbors,
     mask_tokens,
     masked_loss,
     pretrain,
@@ -91,7 +94,7 @@ def test_the_rate_is_that_of_the_package():
 
 
 def test_norms_and_biases_do_not_decay(tokenizer):
-    model = tiny_bert()
+    model = BertForPreTraining(tiny_bert())
     model(tokenizer(["a"]))
     optimizer = adamw(0.1, 10)
     optimizer.build(model.trainable_variables)
@@ -101,6 +104,25 @@ def test_norms_and_biases_do_not_decay(tokenizer):
         if optimizer._use_weight_decay(v)
     }
     assert decays == {"kernel", "embeddings"}
+
+
+def test_heads_look_at_their_neighbors():
+    sizes = {"V": 9, "D": 64, "L": 2, "N": 4, "F": 8, "P": 24}
+    model = BertForPreTraining(Bert(**sizes, dropout=0.0))
+    ids = np.random.default_rng(0).integers(5, 9, (1, 24))
+    batch = {"input_ids": ids, "token_type_ids": 0 * ids}
+    batch["attention_mask"] = 0 * ids + 1
+    model(batch)
+    look_at_neighbors(model)
+    states = model.bert.states(batch)
+    for block, x in zip(model.bert.blocks, states, strict=False):
+        layer = block.attention
+        query, key = (layer.heads(part(x)) for part in (layer.query, layer.key))
+        _, weights = attention(query, key, key)
+        best = ops.convert_to_numpy(weights)[0].argmax(axis=-1)  # (N, S)
+        for found, offset in zip(best, (-1, 1, -2, 2), strict=True):
+            right = found == np.arange(24) + offset
+            assert right[2:-2].mean() > 0.9
 
 
 def test_a_model_learns_both_tasks(tokenizer):
