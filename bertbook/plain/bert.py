@@ -61,10 +61,11 @@ class BertForPreTraining(keras.Model):
         self.bias = self.add_weight((V,), "zeros", name="bias")
         self.next_sentence = layers.Dense(2, kernel_initializer=normal())
 
-    def call(self, batch):
+    def call(self, batch, training=None):
         """Returns `mlm_logits`, `(B, S, V)`, and `nsp_logits`, `(B, 2)`.
 
-        The second are scores of "it follows" and "it does not".
+        The second are scores of "it follows" and "it does not". Keras hands
+        `training` down to dropout; `fit` sets it where a model takes it.
         """
         x = self.bert(batch)  # (B, S, D)
         guess = self.norm(ops.gelu(self.dense(x), approximate=False))

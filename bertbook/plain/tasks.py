@@ -22,7 +22,7 @@ class TextClassifier(keras.Model):
         self.bert, self.dropout = bert, layers.Dropout(0.1)
         self.classifier = layers.Dense(K, kernel_initializer=normal())
 
-    def call(self, batch):
+    def call(self, batch, training=None):
         """Returns logits, `(B, K)`."""
         return self.classifier(self.dropout(self.bert.pooled(batch)))
 
@@ -42,7 +42,7 @@ class ChoiceModel(TextClassifier):
     def __init__(self, bert):
         super().__init__(bert, 1)
 
-    def call(self, batch):
+    def call(self, batch, training=None):
         """Returns logits, `(B, C)`, for a batch of arrays `(B, C, S)`."""
         B, C, S = ops.shape(batch["input_ids"])
         flat = {name: ops.reshape(batch[name], (B * C, S)) for name in BATCH}
@@ -63,7 +63,7 @@ class SpanModel(keras.Model):
         bert.pooler.trainable = False  # it reads [CLS], and is not used
         self.span = layers.Dense(2, kernel_initializer=normal())
 
-    def call(self, batch):
+    def call(self, batch, training=None):
         """Returns `start_logits` and `end_logits`, `(B, S)`."""
         logits = self.span(self.bert(batch))  # (B, S, 2)
         return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
@@ -85,7 +85,7 @@ class TagModel(TextClassifier):
         super().__init__(bert, K)
         bert.pooler.trainable = False  # it reads [CLS], and is not used
 
-    def call(self, batch):
+    def call(self, batch, training=None):
         """Returns logits, `(B, S, K)`."""
         return self.classifier(self.dropout(self.bert(batch)))
 

@@ -1,5 +1,6 @@
 """Masks, pairs, losses, windows, tags; and a model of each kind that learns."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -28,6 +29,7 @@ from bertbook.training.optimizers import WarmupLinearDecay
 
 PIECES = [*SPECIAL, *"abcdef.?", "cat", "cats", "ran", "to", "the", "house"]
 PIECES += ["##s", "##e"]
+LIMITS = "start_logits", "end_logits"
 SIZES = {"V": len(PIECES), "D": 8, "L": 1, "N": 2, "F": 8, "P": 16}
 
 
@@ -123,6 +125,35 @@ def test_heads_look_at_their_neighbors():
         for found, offset in zip(best, (-1, 1, -2, 2), strict=True):
             right = found == np.arange(24) + offset
             assert right[2:-2].mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", ["pre-training", "text", "span", "tags"])
+def test_fit_turns_dropout_on(tokenizer, kind):
+    batch = tokenizer(["a b c d", "e f cat ran"])
+    ids = batch["input_ids"]
+    first = np.array([1, 2])
+    make, labels = {
+        "pre-training": (
+            BertForPreTraining,
+            {"mlm_logits": ids, "nsp_logits": first - 1},
+        ),
+        "text": (lambda bert: tasks.TextClassifier(bert, 3), first),
+        "span": (tasks.SpanModel, dict.fromkeys(LIMITS, first)),
+        "tags": (lambda bert: tasks.TagModel(bert, len(PIECES)), ids),
+    }[kind]
+    model = make(Bert(**{**SIZES, "D": 64}, dropout=0.5))
+    model(batch)
+    for variable in model.trainable_variables:  # else all logits are near 0
+        if variable.name == "kernel":
+            variable.assign(20 * variable)
+    loss = masked_loss
+    if isinstance(labels, dict):
+        loss = dict.fromkeys(labels, masked_loss)
+    model.compile(keras.optimizers.SGD(0.0), loss)
+    how = {"batch_size": 2, "verbose": 0}
+    without = model.evaluate(batch, labels, return_dict=True, **how)["loss"]
+    trained = model.fit(batch, labels, **how).history["loss"][0]
+    assert abs(trained - without) > 1e-3
 
 
 def test_a_model_learns_both_tasks(tokenizer):
