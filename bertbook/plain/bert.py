@@ -39,9 +39,9 @@ class Bert(keras.Model):
         """Returns the last vectors, `(B, S, D)`."""
         return self.states(batch)[-1]
 
-    def pooled(self, batch):
+    def pooled(self, batch, training=None):
         """Returns `(B, D)`: the pooler applied to the last vector of [CLS]."""
-        return self.pooler(self(batch)[:, 0])
+        return self.pooler(self(batch, training=training)[:, 0])
 
 
 class BertForPreTraining(keras.Model):
@@ -64,10 +64,10 @@ class BertForPreTraining(keras.Model):
     def call(self, batch, training=None):
         """Returns `mlm_logits`, `(B, S, V)`, and `nsp_logits`, `(B, 2)`.
 
-        The second are scores of "it follows" and "it does not". Keras hands
-        `training` down to dropout; `fit` sets it where a model takes it.
+        The second are scores of "it follows" and "it does not". `fit` sets
+        `training` where a model takes it; hand it on to the encoder.
         """
-        x = self.bert(batch)  # (B, S, D)
+        x = self.bert(batch, training=training)  # (B, S, D)
         guess = self.norm(ops.gelu(self.dense(x), approximate=False))
         table = self.bert.embeddings.token.embeddings  # (V, D), shared
         follows = self.next_sentence(self.bert.pooler(x[:, 0]))

@@ -24,7 +24,8 @@ class TextClassifier(keras.Model):
 
     def call(self, batch, training=None):
         """Returns logits, `(B, K)`."""
-        return self.classifier(self.dropout(self.bert.pooled(batch)))
+        x = self.bert.pooled(batch, training)  # (B, D)
+        return self.classifier(self.dropout(x, training=training))
 
     def heads(self):
         """Returns the layer above the encoder by its published name."""
@@ -46,7 +47,7 @@ class ChoiceModel(TextClassifier):
         """Returns logits, `(B, C)`, for a batch of arrays `(B, C, S)`."""
         B, C, S = ops.shape(batch["input_ids"])
         flat = {name: ops.reshape(batch[name], (B * C, S)) for name in BATCH}
-        return ops.reshape(super().call(flat), (B, C))
+        return ops.reshape(super().call(flat, training), (B, C))
 
 
 class SpanModel(keras.Model):
@@ -65,7 +66,7 @@ class SpanModel(keras.Model):
 
     def call(self, batch, training=None):
         """Returns `start_logits` and `end_logits`, `(B, S)`."""
-        logits = self.span(self.bert(batch))  # (B, S, 2)
+        logits = self.span(self.bert(batch, training=training))  # (B, S, 2)
         return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
 
     def heads(self):
@@ -87,7 +88,8 @@ class TagModel(TextClassifier):
 
     def call(self, batch, training=None):
         """Returns logits, `(B, S, K)`."""
-        return self.classifier(self.dropout(self.bert(batch)))
+        x = self.bert(batch, training=training)  # (B, S, D)
+        return self.classifier(self.dropout(x, training=training))
 
 
 def finetune(

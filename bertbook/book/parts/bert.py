@@ -309,7 +309,7 @@ BERT_FOR_PRETRAINING = Part(
             "first",
         ),
         (
-            "self.bert(batch)",
+            "self.bert(batch, training=training)",
             "self.bert.states(batch)",
             "the heads get the list of all states; `self.bert(batch)` gives "
             "the last",
@@ -322,12 +322,12 @@ BERT_FOR_PRETRAINING = Part(
             "the two results are exchanged: `mlm_logits` has V numbers a token",
         ),
         (
-            "self.bert(batch)",
+            "self.bert(batch, training=training)",
             "self.bert.states(batch)[0]",
             "the heads read the embeddings; they must read the last vectors",
         ),
         (
-            "self.bert(batch)",
+            "self.bert(batch, training=training)",
             "self.bert.states(batch)[-2]",
             "the last block is left out",
         ),

@@ -692,7 +692,7 @@ def _run(pretrain: Any) -> Calls:
         model(batch)
         rates = []
         told = keras.callbacks.LambdaCallback(
-            on_train_batch_end=lambda batch, logs: rates.append(
+            on_epoch_end=lambda epoch, logs: rates.append(
                 round(float(model.optimizer.learning_rate), 6)
             )
         )
@@ -706,7 +706,7 @@ def _run(pretrain: Any) -> Calls:
         return {
             "epochs": len(log.history["loss"]),
             "steps": int(model.optimizer.iterations),
-            "the learning rate after each step": rates,
+            "the learning rate after each epoch": rates,
             "missing in what `fit` tells": [
                 name for name in names if name not in log.history
             ],
