@@ -183,9 +183,13 @@ def _guesses(model_class: Any) -> dict[str, Any] | None:
         )
     shapes = filled(model)
     logits = {name: numbers(one) for name, one in model(BATCH).items()}
+    # As `fit` runs it on JAX: layers inside do not know that it is training.
+    trained = model.call(BATCH, training=True).get("mlm_logits")
     return {
         "its weights": shapes,
         "the logits": logits,
+        "dropout in training": trained is not None
+        and bool((numbers(trained) != logits["mlm_logits"]).any()),
     }
 
 
@@ -307,6 +311,12 @@ BERT_FOR_PRETRAINING = Part(
             '"nsp_logits": follows[:, ::-1],',
             'the two scores of `nsp_logits` are exchanged: "it follows" is the '
             "first",
+        ),
+        (
+            "self.bert(batch, training=training)",
+            "self.bert(batch)",
+            "`training` does not reach the encoder, so that dropout never "
+            "works: `self.bert(batch, training=training)`",
         ),
         (
             "self.bert(batch, training=training)",
