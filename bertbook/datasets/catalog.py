@@ -351,7 +351,11 @@ SETS: dict[str, DataSet] = {
     "questions": _sample(
         "questions", "json", _question_reader(unanswerable=True)
     ),
+    "shelf_questions": _sample(
+        "shelf_questions", "json", _question_reader(unanswerable=True)
+    ),
     "tags": _sample("tags", "txt", _tag_reader(NEWS_ENTITIES, width=2)),
+    "names": _sample("names", "txt", _tag_reader(NEWS_ENTITIES, width=2)),
     "notes": _sample("notes", "txt", _tag_reader(CLINICAL_ENTITIES, width=2)),
     "choices": _sample("choices", "csv", _choices_of),
     "translation": _sample("translation", "tsv", _translations_of),
