@@ -345,6 +345,7 @@ SETS: dict[str, DataSet] = {
         ("spa-eng.zip",),
     ),
     "opinions": _sample("opinions", "tsv", _table_reader(2, "sentence")),
+    "reviews": _sample("reviews", "tsv", _table_reader(2, "sentence")),
     "pairs": _sample(
         "pairs", "tsv", _table_reader(THREE_WAY, "sentence1", "sentence2")
     ),

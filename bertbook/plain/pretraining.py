@@ -90,7 +90,8 @@ def sentence_pairs(documents, rng):
     For half of them, by chance, the second is the next sentence, label 0; for
     the others a sentence of another document, label 1.
 
-    Args: `documents`, two or more lists of sentences; `rng`, as above.
+    Args: `documents`, two or more lists of sentences; `rng`, a NumPy
+    generator.
     """
     for number, document in enumerate(documents):
         for first, second in zip(document, document[1:], strict=False):

@@ -72,9 +72,10 @@ def tagged(part):
 def texts(name):
     """Returns what must not be alike in a set, train and dev together."""
     read = {
-        "opinions": lambda part: [
-            row["sentence"] for row in read_table(part("tsv"))
-        ],
+        **dict.fromkeys(
+            ("opinions", "reviews"),
+            lambda part: [row["sentence"] for row in read_table(part("tsv"))],
+        ),
         "pairs": lambda part: [
             row["sentence1"] for row in read_table(part("tsv"))
         ],
@@ -102,6 +103,7 @@ def words(text):
 
 ALL = (
     "opinions",
+    "reviews",
     "pairs",
     "questions",
     "shelf_questions",
@@ -130,9 +132,12 @@ def test_openings_vary(name):
         assert count <= limit, opening
 
 
-def test_opinions_are_balanced():
-    for part, count in zip(PARTS, (400, 200), strict=True):
-        rows = read_table(SAMPLES / "opinions" / f"{part}.tsv")
+@pytest.mark.parametrize(
+    ("name", "counts"), [("opinions", (400, 200)), ("reviews", (400, 600))]
+)
+def test_opinions_are_balanced(name, counts):
+    for part, count in zip(PARTS, counts, strict=True):
+        rows = read_table(SAMPLES / name / f"{part}.tsv")
         assert Counter(row["label"] for row in rows) == {
             "0": count // 2,
             "1": count // 2,

@@ -80,7 +80,8 @@ def numbers(tensor: Any) -> np.ndarray:
     """
     if not hasattr(tensor, "shape"):
         kind = type(tensor).__name__
-        raise TypeError(f"it must return a tensor; it returns a {kind}")
+        hint = ": use `ops` from first to last" if kind == "float" else ""
+        raise TypeError(f"it must return a tensor; it returns a {kind}{hint}")
     return ops.convert_to_numpy(tensor)
 
 

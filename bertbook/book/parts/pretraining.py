@@ -1,7 +1,7 @@
 """Pre-training: `pretraining.py` of `mybert`.
 
-What is drawn by chance is compared by its shares, rounded to hundredths, and
-by what must hold for every draw.
+What is drawn by chance is compared by its rounded shares, and by what must
+hold for every draw.
 """
 
 import sys
@@ -12,7 +12,7 @@ import numpy as np
 
 from bertbook.book.parts.part import Calls, Part, numbers
 from bertbook.plain.pretraining import IGNORED
-from bertbook.plain.tokenizer import SPECIAL, Tokenizer
+from bertbook.plain.tokenizer import BATCH, SPECIAL, Tokenizer
 from bertbook.runtime import keras
 
 V, MASK = 1_000, 4
@@ -126,7 +126,9 @@ def _shares(function: Any) -> Calls:
         now, old = hidden[asked], ids[asked]
         other = now[(now != MASK) & (now != old)]
         return {
-            "it changes its ids": bool((ids != before).any()),
+            "the ids that it was given": "changed"
+            if (ids != before).any()
+            else "as they were",
             "shapes": [list(hidden.shape), list(labels.shape)],
             "labels that are no id and not -100": int(
                 (asked & (labels < 0)).sum()
@@ -141,6 +143,9 @@ def _shares(function: Any) -> Calls:
             "chosen, of the ordinary tokens": _rounded(asked[ordinary].mean()),
             "[MASK], of the chosen": _rounded((now == MASK).mean()),
             "kept, of the chosen": _rounded((now == old).mean()),
+            "tokens chosen in a row": "differ"
+            if asked.sum(axis=1).std() > 3
+            else "always as many",
             "special ids among the random ones": int(
                 np.isin(other, KNOWN).sum()
             ),
@@ -156,7 +161,11 @@ def _shares(function: Any) -> Calls:
         if first is None:
             return None
         np.random.seed(1)  # noqa: NPY002
+        often = [run(seed) for seed in range(6)]
         return {
+            "[MASK], of the chosen, in six draws": sorted(
+                {_rounded((h[y >= 0] == MASK).mean()) for h, y in often}
+            ),
             "the same generator gives the same masks": all(
                 map(np.array_equal, first, second)
             ),
@@ -174,8 +183,11 @@ def _shares(function: Any) -> Calls:
 
 
 def _rounded(share: Any) -> float:
-    """Returns a share, so rounded that chance does not show."""
-    return round(50 * float(share)) / 50 if np.isfinite(share) else -1.0
+    """Returns a share in twentieths: the right ones are whole numbers of them.
+
+    So chance does not show, whatever the order in which an answer draws.
+    """
+    return round(20 * float(share)) / 20 if np.isfinite(share) else -1.0
 
 
 MASK_TOKENS = Part(
@@ -228,7 +240,8 @@ MASK_TOKENS = Part(
             "(lot < 0.8)",
             "(lot < 2)",
             "every chosen token becomes [MASK]; one in ten must become random, "
-            "and one in ten stay",
+            "and one in ten stay (the number that chose a token is below "
+            "`rate`: draw another one for what becomes of it)",
         ),
         (
             "(lot >= 0.8) & (lot < 0.9)",
@@ -275,6 +288,22 @@ MASK_TOKENS = Part(
             "lot = rng.random(ids.shape)",
             "lot = rng.random()",
             "one lot decides for all chosen tokens; draw one for each",
+        ),
+        (
+            "chosen = ordinary & (rng.random(ids.shape) < rate)",
+            "order = np.where(ordinary, rng.random(ids.shape), 2).argsort()\n"
+            "    chosen = np.zeros(ids.shape, bool)\n"
+            "    few = np.round(rate * ordinary.sum(1)).astype(int)\n"
+            "    for row, places, n in zip(chosen, order, few, strict=True):\n"
+            "        row[places[:n]] = True",
+            "every row has a fixed number of chosen tokens; draw for each "
+            "token by itself",
+        ),
+        (
+            "(lot >= 0.8) & (lot < 0.9)",
+            "(lot >= 0.8) & (rng.random(ids.shape) < 0.1)",
+            "a tenth of the rest becomes random; it must be a tenth of all "
+            "chosen tokens",
         ),
         (
             "(rng.random(ids.shape) < rate)",
@@ -488,6 +517,12 @@ def _batch(function: Any) -> Calls:
             return None
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise TypeError("it must return a batch and labels")
+        batch, labels = found
+        names = [sorted(batch), sorted(labels)]
+        if names != [sorted(BATCH), ["mlm_logits", "nsp_logits"]]:
+            return {"names": names}
+        if isinstance(labels["nsp_logits"], list | tuple):
+            raise TypeError("labels must be arrays: `np.array(labels)`")
         batch, labels = (
             {k: np.asarray(v) for k, v in d.items()} for d in found
         )
@@ -495,7 +530,7 @@ def _batch(function: Any) -> Calls:
         ids = np.where(asked, labels["mlm_logits"], batch["input_ids"])
         now = batch["input_ids"][asked]
         return {
-            "names": [sorted(batch), sorted(labels)],
+            "names": names,
             "the ids before they were hidden": ids,
             "segments": batch["token_type_ids"],
             "attention mask": batch["attention_mask"],
@@ -503,12 +538,32 @@ def _batch(function: Any) -> Calls:
             "chosen": round(20 * asked[ids > 4].mean()) / 20,
             "of these [MASK]": round(10 * (now == 4).mean()) / 10,
             "of these [UNK]": round(10 * (now == 1).mean()) / 10,
-            "special tokens chosen": int(asked[ids < 5].sum()),
+            "ids that are no piece": int((now >= len(PIECES)).sum() > 0),
+            "special tokens chosen": sorted({*ids[asked & (ids < 5)].tolist()}),
+        }
+
+    def again():
+        first, second, third = (
+            function(tokenizer, pairs, np.random.default_rng(seed))
+            for seed in (1, 1, 2)
+        )
+        if first is None:
+            return None
+        first, second, third = (
+            np.asarray(found[1]["mlm_logits"])
+            for found in (first, second, third)
+        )
+        return {
+            "the same generator gives the same masks": np.array_equal(
+                first, second
+            ),
+            "another one gives others": not np.array_equal(first, third),
         }
 
     return {
         "600 pairs": made,
         "with `max_length=12`": partial(made, max_length=12),
+        "drawn again": again,
     }
 
 
@@ -575,6 +630,22 @@ PRETRAINING_BATCH = Part(
             "np.array(labels)",
             "1 - np.array(labels)",
             "the labels of the pairs are turned around",
+        ),
+        (
+            "mask_tokens(ids, special, mask, V, rng)",
+            "mask_tokens(ids, special[1:], mask, V, rng)",
+            "padding is masked, too: [PAD] is one of the special ids",
+        ),
+        (
+            "mask_tokens(ids, special, mask, V, rng)",
+            "mask_tokens(ids, special, mask, 30_000, rng)",
+            "random tokens are ids that the tokenizer does not have: give the "
+            "number of its pieces",
+        ),
+        (
+            "mask_tokens(ids, special, mask, V, rng)",
+            "mask_tokens(ids, special, mask, V, np.random.default_rng(0))",
+            "it draws from a generator of its own; draw all from `rng`",
         ),
         (
             "mask_tokens(ids, special, mask, V, rng)",
