@@ -240,6 +240,8 @@ Kingma and Ba | 2015 | arXiv:1412.6980
     Adam: A Method for Stochastic Optimization
 Kobayashi, Kuribayashi, Yokoi and Inui | 2020 | arXiv:2004.10102
     Attention is Not Only a Weight: Analyzing Transformers with Vector Norms
+Koehn | 2004 | EMNLP
+    Statistical Significance Tests for Machine Translation Evaluation
 Korthikanti et al. | 2022 | arXiv:2205.05198
     Reducing Activation Recomputation in Large Transformer Models
 Krell, Kosec, Perez and Fitzgibbon | 2021 | arXiv:2107.02027
@@ -266,6 +268,9 @@ Matthews | 1975 | Biochimica et Biophysica Acta 405
     lysozyme
 Merity, Keskar and Socher | 2018 | arXiv:1708.02182
     Regularizing and Optimizing LSTM Language Models
+McNemar | 1947 | Psychometrika 12
+    Note on the Sampling Error of the Difference between Correlated
+    Proportions or Percentages
 Mitchell et al. | 2019 | arXiv:1810.03993
     Model Cards for Model Reporting
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650
