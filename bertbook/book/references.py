@@ -268,9 +268,6 @@ Matthews | 1975 | Biochimica et Biophysica Acta 405
     lysozyme
 Merity, Keskar and Socher | 2018 | arXiv:1708.02182
     Regularizing and Optimizing LSTM Language Models
-McNemar | 1947 | Psychometrika 12
-    Note on the Sampling Error of the Difference between Correlated
-    Proportions or Percentages
 Mitchell et al. | 2019 | arXiv:1810.03993
     Model Cards for Model Reporting
 Michel, Levy and Neubig | 2019 | arXiv:1905.10650

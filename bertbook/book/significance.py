@@ -8,9 +8,8 @@ import numpy as np
 def mcnemar(one, other):
     """Tests whether two models are equally good, from the rows they differ on.
 
-    Exact: if they are, each such row is a fair coin.
-
-    Source: McNemar (1947), with coins in place of the bell curve.
+    Exact: if they are, each such row is a fair coin. The usual form of the
+    test has a bell curve in place of the coins.
 
     Args:
         one: Whether the first model is right, `(n,)`.
