@@ -27,7 +27,7 @@ def mcnemar(one, other):
 
 
 def paired_bootstrap(metric, labels, one, other, draws=2_000, seed=0):
-    """Draws the rows again, many times, and compares two models on each draw.
+    """Compares two models on rows that are drawn again, many times.
 
     Source: Koehn (2004).
 
