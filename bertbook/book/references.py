@@ -240,6 +240,8 @@ Kingma and Ba | 2015 | arXiv:1412.6980
     Adam: A Method for Stochastic Optimization
 Kobayashi, Kuribayashi, Yokoi and Inui | 2020 | arXiv:2004.10102
     Attention is Not Only a Weight: Analyzing Transformers with Vector Norms
+Koehn | 2004 | EMNLP
+    Statistical Significance Tests for Machine Translation Evaluation
 Korthikanti et al. | 2022 | arXiv:2205.05198
     Reducing Activation Recomputation in Large Transformer Models
 Krell, Kosec, Perez and Fitzgibbon | 2021 | arXiv:2107.02027
