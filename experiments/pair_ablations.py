@@ -1,8 +1,8 @@
-"""What `mini-qnli` loses on QNLI when a part is taken away, for chapter 41.
+"""What `mini-qnli` loses on QNLI when a part is taken away, for a lab.
 
     BERTBOOK_DATA=FOLDER python -m experiments.pair_ablations
 
-Damages inputs, masks and heads of the trained model, as the chapter does with
+Damages inputs, masks and heads of the trained model, as the lab does with
 questions of its own, and writes data/runs/pair_ablations.json: for each damage
 how many rows of QNLI's dev set are right, and how many changed sides against
 the model as it was trained. Nothing is trained. "Yes" goes to the likelier half
@@ -24,8 +24,9 @@ from experiments.floors import written_in
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "data" / "runs" / "pair_ablations.json"
 ROWS = 64  # of a batch
-# The chapter's own: a batch with a mask that keeps both texts apart.
-keep_apart = written_in("41_two_sentences", "may_look", "apart", np=np)["apart"]
+LAB = "labs/41_take_it_apart"
+# The lab's own: a batch with a mask that keeps both texts apart.
+keep_apart = written_in(LAB, "may_look", "apart", np=np)["apart"]
 NAMES = {"qnli": "QNLI", "stsb": "STS-B", "mrpc": "MRPC"}
 
 
