@@ -340,25 +340,32 @@ def package_files(files, here):
     Returns:
         A `Picture`.
     """
-    places = [(0.72 + 1.39 * (i % 5), 1.5 - 0.95 * (i // 5)) for i in range(9)]
-    sheet = Sheet(2.12)
+    counts = [len(parts) for parts in files.values()]
+    heights = [0.27 + 0.2 * max(row) for row in (counts[:5], counts[5:])]
+    floors = [sum(heights[i + 1 :]) + 0.08 * (2 - i) for i in range(2)]
+    top = floors[0] + heights[0]
+    sheet = Sheet(top + 0.19)
     said = []
-    for (x, y), (file, parts) in zip(places, files.items(), strict=True):
+    for i, (file, parts) in enumerate(files.items()):
+        x, height = 0.72 + 1.39 * (i % 5), heights[i // 5]
+        middle = floors[i // 5] + height / 2
+        y = middle + height / 2 - 0.105  # of the first line
         begun = any(chapter <= here for _, chapter, _ in parts)
         in_hand = any(chapter == here for _, chapter, _ in parts)
         color = "query" if in_hand else "block" if begun else "muted"
-        sheet.box(x, y, 1.31, 0.87, "", color, 0.08, 2.0 if in_hand else 1.0)
+        edge = 2.0 if in_hand else 1.0
+        sheet.box(x, middle, 1.31, height, "", color, 0.08, edge)
         ink = INK if begun else FAINT
-        sheet.label(x, y + 0.33, f"{file}.py", 1.2, ink=ink, weight="bold")
+        sheet.label(x, y, f"{file}.py", 1.2, ink=ink, weight="bold")
         for line, (name, chapter, mine) in enumerate(parts):
             state = (
                 "yours" if mine else "here" if chapter == here
                 else "the book's" if chapter < here else f"chapter {chapter}"
             )  # fmt: skip
             said.append(f"{name}: {state}")
-            _definition(sheet, x, y + 0.12 - 0.2 * line, name, state)
+            _definition(sheet, x, y - 0.21 - 0.2 * line, name, state)
     legend = "filled: yours   |   outlined: the book's   |   orange: to write"
-    sheet.label(WIDTH / 2, 2.04, f"{legend} in this chapter", size=7.5)
+    sheet.label(WIDTH / 2, top + 0.11, f"{legend} in this chapter", size=7.5)
     return Picture(sheet.figure, f"The files of mybert. {'; '.join(said)}.")
 
 
