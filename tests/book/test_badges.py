@@ -8,6 +8,7 @@ import pytest
 import badges
 import book
 import first_cell
+from bertbook.book.parts import PARTS
 
 
 def test_the_badge_opens_its_own_chapter(chapter, notebook):
@@ -169,6 +170,12 @@ def test_a_first_output_of_another_version_is_seen():
         cell.outputs = [new.new_output("stream", text=text)]
         line = text.split("\n")[0]
         assert first_cell.outdated(notebook) == (line if seen else None)
+    known = len(PARTS)
+    for count, seen in ((known, False), (known - 1, True)):
+        told = f"mybert: 0 of {count} parts"
+        text = f"bertbook {book.version()}, Keras 3.15.1\n{told} are yours\n"
+        cell.outputs = [new.new_output("stream", text=text)]
+        assert first_cell.outdated(notebook) == (told if seen else None)
 
 
 def test_an_output_of_a_missing_instruction_set_is_dropped():

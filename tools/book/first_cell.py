@@ -5,6 +5,7 @@ it, with the picture of the files of `mybert`, and a notebook that imports from
 `mybert` starts it.
 """
 
+import ast
 import re
 
 import book
@@ -13,6 +14,7 @@ TAGS = ["nbval-ignore-output"]
 CORES = re.compile(r", \d+ cores?$", re.MULTILINE)  # of this machine
 # TensorFlow says once, on a processor without AVX-512, that it goes on.
 FALLBACK = "oneDNN supports DT_BOOL only on platforms with AVX-512"
+_PARTS = re.compile(r"^mybert: \d+ of (\d+) parts", re.MULTILINE)
 _PART = re.compile(r"^@part\b", re.MULTILINE)
 _NUMBER = re.compile(r"# (\d\d) ")  # of a chapter, in its title
 _MYBERT = re.compile(r"^(?:from|import) mybert\b", re.MULTILINE)
@@ -101,17 +103,29 @@ def place(notebook):
 
 
 def outdated(notebook):
-    """Returns the first line of a stored output of another version.
+    """Returns the line of a stored output that is of an older state.
 
     Args:
         notebook: An executed notebook.
 
     Returns:
-        The line, or None where it names the version of `pyproject.toml`.
+        The line with another version than `pyproject.toml`, or with another
+        number of parts than `mybert` has; None where there is none.
     """
     outputs = book.code_cells(notebook)[0].outputs
-    line = "".join(output.get("text", "") for output in outputs).split("\n")[0]
-    return None if line.startswith(f"bertbook {book.version()}, ") else line
+    text = "".join(output.get("text", "") for output in outputs)
+    line = text.split("\n")[0]
+    if not line.startswith(f"bertbook {book.version()}, "):
+        return line
+    told = _PARTS.search(text)
+    return told[0] if told and int(told[1]) != count_parts() else None
+
+
+def count_parts():
+    """Returns how many parts `mybert` has, without importing them."""
+    path = book.ROOT / "bertbook" / "book" / "parts" / "__init__.py"
+    tables = ast.walk(ast.parse(path.read_text("utf-8")))
+    return sum(len(n.keys) for n in tables if isinstance(n, ast.Dict))
 
 
 def forget_processor(notebook):
