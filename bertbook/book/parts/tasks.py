@@ -8,7 +8,7 @@ of logits whose weights stay as they are, so that nothing depends on chance.
 import contextlib
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from bertbook.book.parts.part import (
     filled,
     in_turn,
     numbers,
+    of_tensorflow,
 )
 from bertbook.plain import tasks as plain
 from bertbook.plain.bert import Bert
@@ -30,39 +31,43 @@ from bertbook.runtime import keras, ops
 
 Batch = dict[str, np.ndarray]
 
-# ----------------------------------------------------- models with a head
+#-------------------------------------------------- models with a head
 
 
-def _shown(dropout: Any) -> list[bool]:
+@contextlib.contextmanager
+def _squares() -> Iterator[list[tuple[Any, bool]]]:
     """Makes dropout square its input in training instead of dropping some.
 
-    Returns:
-        What it is told of training, call by call.
+    Yields:
+        Each layer that is called, and whether it knows of a training.
     """
-    told: list[bool] = []
+    told: list[tuple[Any, bool]] = []
 
-    def call(inputs, training=False):
-        told.append(bool(training))
+    def call(self, inputs, training=False):
+        told.append((self, bool(training)))
         return inputs * inputs if training else inputs
 
-    dropout.call = call
-    return told
+    before = keras.layers.Dropout.call
+    keras.layers.Dropout.call = call
+    try:
+        yield told
+    finally:
+        keras.layers.Dropout.call = before
 
 
 @cache
-def _filled_encoder() -> tuple[Any, list[bool]]:
-    """Returns an encoder for all models, and what its dropout is told."""
-    bert = Bert(**SIZES | {"L": 1}, dropout=0.0)
+def _filled_encoder() -> Any:
+    bert = Bert(**SIZES | {"L": 1})
     bert(BATCH)
     filled(bert)
-    return bert, _shown(bert.embeddings.dropout)
+    return bert
 
 
 def _encoder() -> Any:
-    bert, told = _filled_encoder()
+    """Returns the encoder of all models, as it was before one had it."""
+    bert = _filled_encoder()
     for value in (False, True):  # one that it has is not handed on
         bert.trainable = value
-    told.clear()
     return bert
 
 
@@ -108,22 +113,17 @@ def _headed(
         values: Makes arrays of what it returns.
         model_class: The class.
     """
-    told = {"encoder": _filled_encoder()[1]}
-
-    @cache
-    def model():
-        made = new(model_class, _encoder())
-        if "dropout" in layers:
-            told["dropout"] = _shown(made.dropout)
-        return made
+    model = cache(lambda: new(model_class, _encoder()))
 
     @cache
     def trained():
-        for one in told.values():
-            one.clear()
         # As `fit` does on JAX: layers inside do not know that it is training.
-        found = model().call(dict(batches[0]), training=True)
-        return found, {name: _in_words(one) for name, one in told.items()}
+        with _squares() as told:
+            found = model().call(dict(batches[0]), training=True)
+        return found, told
+
+    def knows(layer):
+        return _in_words([known for one, known in trained()[1] if one is layer])
 
     def parts():
         made = new(model_class, _encoder())
@@ -144,7 +144,8 @@ def _headed(
 
     def logits(batch):
         given = dict(batch)
-        found = model()(given)
+        with _squares():
+            found = model()(given)
         if any(given[name] is not batch[name] for name in batch):
             raise ValueError("it changes the batch that it is given")
         return values(found)
@@ -182,9 +183,11 @@ def _headed(
         size = ", ".join(map(str, batch["input_ids"].shape))
         calls[f"the logits of a batch, ({size})"] = partial(logits, batch)
 
-    calls["in training, the encoder"] = lambda: trained()[1]["encoder"]
+    calls["in training, the encoder"] = lambda: knows(
+        model().bert.embeddings.dropout
+    )
     if "dropout" in layers:
-        calls["in training, `dropout`"] = lambda: trained()[1]["dropout"]
+        calls["in training, `dropout`"] = lambda: knows(model().dropout)
     return calls | {
         "the logits in training": lambda: values(trained()[0]),
         "what is trained": trainable,
@@ -210,9 +213,11 @@ def _choices(B: int, C: int, S: int) -> Batch:
 
 
 CLASSIFIER = "bert", "dropout", "classifier"
-INIT = "self.bert, self.dropout = bert, layers.Dropout(0.1)"
+ENCODER = "self.bert, self.dropout = bert, layers.Dropout(0.1)"
 POOLED = "self.bert.pooled(batch, training)"
+TOKENS = "self.bert(batch, training=training)"
 LAST = "self.classifier(self.dropout(x, training=training))"
+DRAWN = "kernel_initializer=normal()"
 TEXT_CLASSIFIER = Part(
     "tasks",
     "40",
@@ -229,9 +234,65 @@ TEXT_CLASSIFIER = Part(
     mistakes=(
         (
             POOLED,
-            "self.bert(batch, training=training)[:, 0]",
+            f"{TOKENS}[:, 0]",
             "the pooler is left out: `self.bert.pooled` takes the vector of "
             "[CLS] and puts it through the pooler",
+        ),
+        (
+            POOLED,
+            f"self.bert.pooler({TOKENS}[:, -1])",
+            "the pooler gets the last token; it must get [CLS], the first",
+        ),
+        (
+            POOLED,
+            f"{TOKENS}[:, -1]",
+            "the last token is read; read the pooled vector, which is that of "
+            "[CLS]",
+        ),
+        (
+            POOLED,
+            f"ops.mean({TOKENS}, axis=1)",
+            "the mean of all tokens is read, padding too; read the pooled "
+            "vector, which is that of [CLS]",
+        ),
+        (
+            POOLED,
+            f"self.bert.pooler(ops.mean({TOKENS}, axis=1))",
+            "the pooler gets the mean of all tokens; it must get [CLS]",
+        ),
+        (
+            POOLED,
+            f"ops.max({TOKENS}, axis=1)",
+            "the largest value over all tokens is read; read the pooled "
+            "vector, which is that of [CLS]",
+        ),
+        (
+            POOLED,
+            TOKENS,
+            "each token has logits, and a text must have one row: read the "
+            "pooled vector",
+        ),
+        (
+            POOLED,
+            f"self.bert.pooler({TOKENS})",
+            "the pooler gets every token, so that each has logits; it must "
+            "get [CLS] alone",
+        ),
+        (
+            POOLED,
+            "self.bert.pooler(self.bert.states(batch)[0][:, 0])",
+            "the pooler gets the embedding of [CLS], the same for every text; "
+            "it must get the vector after the last block",
+        ),
+        (
+            POOLED,
+            f"ops.tanh({POOLED})",
+            "tanh comes twice: it is in the pooler",
+        ),
+        (
+            POOLED,
+            f"ops.expand_dims({POOLED}, 1)",
+            "the logits have an axis of length 1 too many: they must be (B, K)",
         ),
         (
             f"return {LAST}",
@@ -240,12 +301,136 @@ TEXT_CLASSIFIER = Part(
         ),
         (
             f"return {LAST}",
+            f"return ops.log_softmax({LAST})",
+            "these are logarithms of probabilities; leave softmax out, the "
+            "loss has it",
+        ),
+        (
+            f"return {LAST}",
+            f"return ops.sigmoid({LAST})",
+            "sigmoid makes something else of the logits; leave it out",
+        ),
+        (
+            f"return {LAST}",
+            f"return ops.argmax({LAST}, axis=-1)",
+            "it returns the number of the best class; return all K logits",
+        ),
+        (
+            f"return {LAST}",
+            "return self.dropout(x, training=training)",
+            "`classifier` is not used",
+        ),
+        (
+            f"return {LAST}",
+            "return layers.Dense(3)(self.dropout(x, training=training))",
+            "`call` makes a new layer each time, which nobody trains; make "
+            "`self.classifier` once, in `__init__`, and call that",
+        ),
+        (
+            f"return {LAST}",
             "return self.classifier(x)",
             "`dropout` is not used: put it between the pooled vector and "
             "`classifier`",
         ),
+        (
+            f"return {LAST}",
+            "return self.dropout(self.classifier(x), training=training)",
+            "`dropout` comes after `classifier`; it must come before",
+        ),
+        (
+            "self.dropout(x, training=training)",
+            "self.dropout(x, training=True)",
+            "`dropout` is always at work; hand `training` on, which says when",
+        ),
+        (
+            "self.dropout(x, training=training)",
+            "self.dropout(x)",
+            "`dropout` does not learn that it is training: hand `training` on",
+        ),
+        (
+            POOLED,
+            "self.bert.pooled(batch)",
+            "the encoder does not learn that it is training, so that its own "
+            "dropout never works: hand `training` on",
+        ),
+        (
+            POOLED,
+            "self.bert.pooled(batch, True)",
+            "the encoder's dropout is always at work; hand `training` on, "
+            "which says when",
+        ),
+        (
+            POOLED,
+            "self.bert.pooler(self.bert(batch, training)[:, 0])",
+            "`self.bert` takes `training` by its name: "
+            "`self.bert(batch, training=training)`",
+        ),
+        (
+            "layers.Dense(K, ",
+            "layers.Dense(2, ",
+            "there are always two logits; K says how many",
+        ),
+        (
+            "layers.Dense(K, ",
+            "layers.Dense(K, 'tanh', ",
+            "`classifier` has tanh; logits need no activation",
+        ),
+        (
+            "layers.Dense(K, ",
+            "layers.Dense(K, use_bias=False, ",
+            "`classifier` has no bias",
+        ),
+        (
+            f", {DRAWN}",
+            "",
+            "`classifier` starts from Keras' own draw; give it "
+            "`kernel_initializer=normal()`",
+        ),
+        (
+            DRAWN,
+            "kernel_initializer='zeros'",
+            "`classifier` starts at 0; give it `kernel_initializer=normal()`",
+        ),
+        (
+            ENCODER,
+            "self.bert, self.dropout = bert, layers.Dropout(0.9)",
+            "`layers.Dropout` takes the share that is dropped, 0.1",
+        ),
+        (
+            ENCODER,
+            "self.bert, self.dropout = bert, layers.Dropout(0.5)",
+            "half of the vector is dropped; the rate is 0.1",
+        ),
+        (
+            "self.bert, ",
+            "self.encoder, ",
+            "the encoder must be `self.bert`: `load` and `save` look there",
+        ),
+        (
+            ", self.dropout = bert, layers.Dropout(0.1)",
+            " = bert",
+            "`self.dropout` is missing, a `layers.Dropout` of 0.1",
+        ),
+        (
+            "self.classifier = ",
+            "self.head = ",
+            "the head must be `self.classifier`: `load` and `save` look there",
+        ),
+        (
+            ENCODER,
+            f"{ENCODER}\n        bert.trainable = False",
+            "the encoder is frozen; it is trained with the head",
+        ),
+        (
+            ENCODER,
+            f"{ENCODER}\n        bert.pooler.trainable = False",
+            "the pooler is frozen; it is trained with the head",
+        ),
     ),
 )
+
+FLAT = "flat = {name: ops.reshape(batch[name], (B * C, S)) for name in BATCH}"
+SCORED = "ops.reshape(super().call(flat, training), (B, C))"
 CHOICE_MODEL = Part(
     "tasks",
     "41",
@@ -261,17 +446,137 @@ CHOICE_MODEL = Part(
     ),
     mistakes=(
         (
-            "ops.reshape(super().call(flat, training), (B, C))",
+            SCORED,
             "super().call(flat, training)",
-            "the logits are (B * C, 1); reshape them to (B, C)",
+            "the logits are (B * C, 1): a row for each choice; reshape them "
+            "to (B, C), a row for each text",
+        ),
+        (
+            SCORED,
+            "ops.reshape(super().call(flat, training), (B, C, 1))",
+            "the logits are (B, C, 1): leave the last axis out",
+        ),
+        (
+            SCORED,
+            "super().call(flat, training)[:, 0]",
+            "the logits are (B * C,); reshape them to (B, C), a row for each "
+            "text",
+        ),
+        (
+            SCORED,
+            "ops.reshape(super().call(flat, training), (C, B))",
+            "the logits are (C, B); they must be (B, C), a row for each text",
+        ),
+        (
+            SCORED,
+            "ops.transpose(ops.reshape(super().call(flat, training), (C, B)))",
+            "the shape is right, and the rows are mixed: all choices of the "
+            "first text come first, so that it is `(B, C)` at once",
+        ),
+        (
+            "ops.reshape(batch[name], (B * C, S))",
+            "ops.reshape(ops.swapaxes(batch[name], 0, 1), (B * C, S))",
+            "B and C are exchanged before the texts go through the encoder; "
+            "then a row of the result holds choices of several texts",
+        ),
+        (
+            f"{FLAT}\n        return {SCORED}",
+            "flat = {name: batch[name][:, 0] for name in BATCH}\n"
+            "        return super().call(flat, training)",
+            "only the first choice of each text is read",
+        ),
+        (
+            SCORED,
+            f"ops.softmax({SCORED})",
+            "these are probabilities; leave softmax out, the loss has it",
+        ),
+        (
+            SCORED,
+            f"ops.softmax({SCORED}, axis=0)",
+            "softmax runs over the texts, and there should be none: return "
+            "logits",
+        ),
+        (
+            SCORED,
+            "ops.reshape(ops.softmax(super().call(flat, training)), (B, C))",
+            "softmax runs over an axis of length 1, and every choice gets 1; "
+            "leave it out",
+        ),
+        (
+            SCORED,
+            f"ops.sigmoid({SCORED})",
+            "sigmoid judges each choice by itself; return logits, among which "
+            "the loss chooses",
+        ),
+        (
+            SCORED,
+            f"ops.argmax({SCORED}, axis=-1)",
+            "it returns the number of the best choice; return all C logits",
         ),
         (
             "super().call(flat, training)",
             "super().call(flat)",
-            "`training` does not reach `super().call`",
+            "`training` does not reach `super().call`, so that no dropout "
+            "works",
+        ),
+        (
+            "super().call(flat, training)",
+            "super().call(flat, True)",
+            "dropout is always at work; hand `training` on, which says when",
+        ),
+        (
+            "super().call(flat, training)",
+            "self.call(flat, training)",
+            "it calls itself, with arrays of two axes: `super().call` is the "
+            "`call` of `TextClassifier`",
+        ),
+        (
+            "super().call(flat, training)",
+            "self.classifier(self.bert.pooled(flat, training))",
+            "`dropout` is left out: let `super().call` do all this",
+        ),
+        (
+            "super().call(flat, training)",
+            "self.classifier(self.dropout(self.bert(flat, training=training)"
+            "[:, 0], training=training))",
+            "the pooler is left out: let `super().call` do all this",
+        ),
+        (
+            FLAT,
+            f"{FLAT}\n        flat['attention_mask'] = ops.ones((B * C, S), "
+            "'int32')",
+            "the masks are lost: padding is read",
+        ),
+        (
+            FLAT,
+            f"{FLAT}\n        flat['token_type_ids'] = ops.zeros((B * C, S), "
+            "'int32')",
+            "the segments are lost",
+        ),
+        (
+            FLAT,
+            f"{FLAT}\n        batch.update(flat)",
+            "it changes the batch that it is given; put the flat arrays into "
+            "a dictionary of their own",
+        ),
+        (
+            "super().__init__(bert, 1)",
+            "super().__init__(bert, 2)",
+            "a choice has two logits; it needs one: K = 1",
+        ),
+        *of_tensorflow(
+            'ops.shape(batch["input_ids"])',
+            'batch["input_ids"].shape',
+            "in `fit` the number of texts is not known before the run, and "
+            "`.shape` has None for it: use `ops.shape`",
         ),
     ),
 )
+
+NO_POOLER = """\
+        bert.pooler.trainable = False  # it reads [CLS], and is not used
+"""
+BOTH = '"start_logits": logits[..., 0], "end_logits": logits[..., 1]'
 SPAN_MODEL = Part(
     "tasks",
     "42",
@@ -287,20 +592,146 @@ SPAN_MODEL = Part(
     ),
     mistakes=(
         (
-            '"start_logits": logits[..., 0], "end_logits": logits[..., 1]',
+            BOTH,
             '"start_logits": logits[..., 1], "end_logits": logits[..., 0]',
             "start and end are exchanged: the first column of `span` is the "
             "start",
         ),
         (
-            "        bert.pooler.trainable = False  # it reads [CLS], and is "
-            "not used\n",
+            BOTH,
+            '"start": logits[..., 0], "end": logits[..., 1]',
+            "the two outputs must be called `start_logits` and `end_logits`",
+        ),
+        (
+            "return {" + BOTH + "}",
+            "return logits",
+            "it returns one array, (B, S, 2); return a dictionary of "
+            "`start_logits` and `end_logits`, one column each",
+        ),
+        (
+            "return {" + BOTH + "}",
+            "return logits[..., 0], logits[..., 1]",
+            "it returns a pair; return a dictionary of `start_logits` and "
+            "`end_logits`",
+        ),
+        (
+            BOTH,
+            '"start_logits": logits[:, 0], "end_logits": logits[:, 1]',
+            "the first two tokens are taken for the two columns: the last "
+            "axis has them, `logits[..., 0]`",
+        ),
+        (
+            BOTH,
+            '"start_logits": logits[..., :1], "end_logits": logits[..., 1:]',
+            "the outputs have an axis of length 1 too many: they must be "
+            "(B, S)",
+        ),
+        (
+            BOTH,
+            BOTH.replace("1", "0"),
+            "start and end are the same column of `span`",
+        ),
+        (
+            BOTH,
+            '"start_logits": ops.softmax(logits[..., 0]), '
+            '"end_logits": ops.softmax(logits[..., 1])',
+            "these are probabilities; leave softmax out, the loss has it",
+        ),
+        (
+            f"self.span({TOKENS})",
+            f"ops.softmax(self.span({TOKENS}))",
+            "softmax runs over start and end of one token; leave it out",
+        ),
+        (
+            BOTH,
+            '"start_logits": ops.argmax(logits[..., 0], axis=-1), '
+            '"end_logits": ops.argmax(logits[..., 1], axis=-1)',
+            "it returns the two best places; return the logits of all tokens",
+        ),
+        (
+            TOKENS,
+            POOLED,
+            "the pooled vector is that of [CLS] alone; every token needs two "
+            "logits",
+        ),
+        (
+            TOKENS,
+            f"self.bert.pooler({TOKENS})",
+            "the vectors go through the pooler; `span` reads them as they are",
+        ),
+        (
+            TOKENS,
+            "self.bert.states(batch)[0]",
+            "`span` reads the embeddings; it must read the last vectors",
+        ),
+        (
+            TOKENS,
+            f"ops.tanh({TOKENS})",
+            "tanh comes between the vectors and `span`; nothing does",
+        ),
+        (
+            TOKENS,
+            f"layers.Dropout(0.1)({TOKENS}, training=training)",
+            "there is dropout before `span`; this head has none",
+        ),
+        (
+            TOKENS,
+            "self.bert(batch)",
+            "the encoder does not learn that it is training, so that its "
+            "dropout never works: hand `training` on",
+        ),
+        (
+            TOKENS,
+            "self.bert(batch, training=True)",
+            "the encoder's dropout is always at work; hand `training` on, "
+            "which says when",
+        ),
+        (
+            TOKENS,
+            "self.bert(batch, training)",
+            "`self.bert` takes `training` by its name: "
+            "`self.bert(batch, training=training)`",
+        ),
+        (
+            NO_POOLER,
             "",
             "the pooler would be trained, and nothing reads it: "
             "`bert.pooler.trainable = False`",
         ),
+        (
+            NO_POOLER,
+            "        bert.trainable = False\n",
+            "the whole encoder is frozen; only its pooler must be",
+        ),
+        (
+            "layers.Dense(2, ",
+            "layers.Dense(1, ",
+            "`span` has one column; it needs two, for start and end",
+        ),
+        (
+            "layers.Dense(2, ",
+            "layers.Dense(2, 'tanh', ",
+            "`span` has tanh; logits need no activation",
+        ),
+        (
+            f", {DRAWN}",
+            "",
+            "`span` starts from Keras' own draw; give it "
+            "`kernel_initializer=normal()`",
+        ),
+        (
+            "self.span = ",
+            "self.head = ",
+            "the head must be `self.span`: `load` and `save` look there",
+        ),
+        (
+            "self.bert = bert",
+            "self.encoder = bert",
+            "the encoder must be `self.bert`: `load` and `save` look there",
+        ),
     ),
 )
+
 TAG_MODEL = Part(
     "tasks",
     "43",
@@ -316,16 +747,130 @@ TAG_MODEL = Part(
     ),
     mistakes=(
         (
-            "self.bert(batch, training=training)",
+            TOKENS,
             POOLED,
-            "there is one row of logits for a text; the pooled vector is that "
-            "of [CLS], and every token must have a row",
+            "there is one row of logits for a text: the pooled vector is that "
+            "of [CLS], and every token must have its row",
+        ),
+        (
+            TOKENS,
+            f"{TOKENS}[:, 0]",
+            "only [CLS] is read; every token must have a row of logits",
+        ),
+        (
+            TOKENS,
+            f"ops.mean({TOKENS}, axis=1)",
+            "the mean of all tokens is read; every token must have a row of "
+            "logits",
+        ),
+        (
+            TOKENS,
+            f"{TOKENS}[:, 1:-1]",
+            "the first and the last token are cut off; labels of -100 leave "
+            "them out of the loss, and the shape stays (B, S, K)",
+        ),
+        (
+            TOKENS,
+            f"{TOKENS}[:, 1:]",
+            "[CLS] is cut off; a label of -100 leaves it out of the loss, and "
+            "the shape stays (B, S, K)",
+        ),
+        (
+            TOKENS,
+            f"self.bert.pooler({TOKENS})",
+            "the vectors go through the pooler; the head reads them as they "
+            "are",
+        ),
+        (
+            TOKENS,
+            "self.bert.states(batch)[0]",
+            "the head reads the embeddings; it must read the last vectors",
+        ),
+        (
+            TOKENS,
+            f'{TOKENS} * batch["attention_mask"][..., None]',
+            "the vectors of padding are set to 0; leave them, labels of -100 "
+            "leave them out of the loss",
+        ),
+        (
+            f"return {LAST}",
+            f"return ops.softmax({LAST})",
+            "these are probabilities; leave softmax out, the loss has it",
+        ),
+        (
+            f"return {LAST}",
+            f"return ops.softmax({LAST}, axis=1)",
+            "softmax runs over the tokens, and there should be none: return "
+            "logits",
+        ),
+        (
+            f"return {LAST}",
+            f"return ops.argmax({LAST}, axis=-1)",
+            "it returns the best tag of each token; return all K logits",
+        ),
+        (
+            f"return {LAST}",
+            f"return ops.swapaxes({LAST}, 1, 2)",
+            "the logits are (B, K, S); K must be the last axis",
+        ),
+        (
+            f"return {LAST}",
+            f"return ops.reshape({LAST}, (-1, 3))",
+            "the logits are (B * S, K); leave them (B, S, K)",
+        ),
+        (
+            f"return {LAST}",
+            "return layers.Dense(3)(self.dropout(x, training=training))",
+            "`classifier` is not used; it has K columns already",
         ),
         (
             f"return {LAST}",
             "return self.classifier(x)",
             "`dropout` is not used: put it between the vectors and "
             "`classifier`",
+        ),
+        (
+            f"return {LAST}",
+            "return self.dropout(self.classifier(x), training=training)",
+            "`dropout` comes after `classifier`; it must come before",
+        ),
+        (
+            "self.dropout(x, training=training)",
+            "self.dropout(x, training=True)",
+            "`dropout` is always at work; hand `training` on, which says when",
+        ),
+        (
+            "self.dropout(x, training=training)",
+            "self.dropout(x)",
+            "`dropout` does not learn that it is training: hand `training` on",
+        ),
+        (
+            TOKENS,
+            "self.bert(batch)",
+            "the encoder does not learn that it is training, so that its own "
+            "dropout never works: hand `training` on",
+        ),
+        (
+            TOKENS,
+            "self.bert(batch, training)",
+            "`self.bert` takes `training` by its name: "
+            "`self.bert(batch, training=training)`",
+        ),
+        (
+            NO_POOLER.rstrip(),
+            "",
+            "the pooler would be trained, and nothing reads it: "
+            "`bert.pooler.trainable = False`",
+        ),
+        (
+            NO_POOLER.rstrip(),
+            "        bert.trainable = False",
+            "the whole encoder is frozen; only its pooler must be",
+        ),
+        (
+            "super().__init__(bert, K)",
+            "super().__init__(bert, 2)",
+            "each token has two logits; K says how many",
         ),
     ),
 )
