@@ -50,7 +50,6 @@ def in_turn(
         calls_of: Takes a definition and returns calls by name.
         books: The book's definition.
     """
-
     answers = cache(lambda: calls_of(books))
     right = cache(lambda label: answers()[label]())
 
