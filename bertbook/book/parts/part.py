@@ -59,7 +59,8 @@ def in_turn(
 
     def attempt(thing: Any) -> Calls:
         right = answers()  # here, where no time is measured
-        calls, wrong = calls_of(thing), []
+        calls = calls_of(thing)
+        wrong: list[str] = []
 
         def result(label: str) -> Any:
             if wrong:

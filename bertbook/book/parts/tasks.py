@@ -7,7 +7,6 @@ of logits whose weights stay as they are, so that nothing depends on chance.
 
 import contextlib
 import io
-import operator
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -1042,10 +1041,8 @@ def _finetuned(finetune: Any) -> Calls:
         callback = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: heard.append(epoch)
         )
-        dev = (
-            _rows(SIZE),
-            _labels(kind, SIZE, dtype, hidden=kind in ("tags", "spans")),
-        )
+        hidden = kind in ("spans", "tags")
+        dev = _rows(SIZE), _labels(kind, SIZE, dtype, hidden)
         with contextlib.redirect_stdout(io.StringIO()):  # of a progress bar
             log = finetune(
                 model,
@@ -1577,16 +1574,15 @@ def _labeled(label_words: Any) -> Calls:
     tokenizer = Tokenizer([*SPECIAL, *"abc.", "##a", "##b", "##c"])
 
     def flat(name, values):
-        try:
-            return [operator.index(one) for one in values]
-        except TypeError:
-            kinds = " or ".join({type(one).__name__ for one in values})
-            words = f"{name} must be whole numbers; there is a {kinds}"
-            raise TypeError(words) from None
+        odd = [one for one in values if not hasattr(one, "__index__")]
+        if any(np.ndim(one) for one in values) or odd:
+            kind = type(odd[0] if odd else values[0]).__name__
+            raise TypeError(f"{name} must be whole numbers; there is a {kind}")
+        return list(map(int, values))
 
     def labeled(words, tags):
         found = outcome(
-            partial(label_words, tokenizer=tokenizer), (words, tags)
+            lambda *given: label_words(*given, tokenizer), (words, tags)
         )
         if found is None:
             return None
