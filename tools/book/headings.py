@@ -32,7 +32,7 @@ _COMPUTES = (
 )
 _TIME = re.compile(
     r"^\*\*Time:\*\* (?:(\d+) minutes to read, )?"
-    r"under ([123]) minutes? on two CPU cores"
+    r"under ([1234]) minutes? on two CPU cores"
     r" · \*\*Memory:\*\* (\d+(?:\.5)?) GB$",
     re.MULTILINE,
 )
