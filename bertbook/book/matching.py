@@ -64,12 +64,10 @@ def count_shared(
     given = [choice for row in choices for choice in row]
     shared = {}
     for name, (analyzer, ngrams) in UNITS.items():
-        table = TfidfVectorizer(
-            analyzer=analyzer,
-            ngram_range=ngrams,
-            sublinear_tf=True,
-            token_pattern=r"\w+",
-        ).fit(corpus)
+        how = {"analyzer": analyzer, "ngram_range": ngrams}
+        if analyzer == "word":
+            how["token_pattern"] = r"\w+"  # also words of one letter
+        table = TfidfVectorizer(sublinear_tf=True, **how).fit(corpus)
         one, other = table.transform(asked), table.transform(given)
         cosine = _sums(one.multiply(other))
         both = _sums((one > 0).multiply(other > 0).multiply(table.idf_))
