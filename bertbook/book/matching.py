@@ -1,8 +1,9 @@
-"""Which sentence answers a question, by counting: what chapter 41 must beat.
+"""Which sentence answers a question: choices, and rivals that count.
 
-A question and a sentence are compared by the words, the pairs of words and the
-parts of words that they share, rare ones counting more (TF-IDF). How much each
-comparison counts is chosen on questions whose sentence is known.
+The rivals are what the models of chapter 41 must beat. A question and a
+sentence are compared by the words, the pairs of words and the parts of words
+that they share, rare ones counting more (TF-IDF). How much each comparison
+counts is chosen on questions whose sentence is known.
 """
 
 import re
@@ -11,6 +12,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+
+from bertbook.datasets.load import load_dataset
+from bertbook.text.sentences import split_sentences
 
 UNITS = {
     "words": ("word", (1, 1)),
@@ -39,6 +43,41 @@ HELD = (
     r"|october|november|december)s?\b",
     r"\b(because|since|so that|in order|to)\b",
 )
+
+
+def sentence_choices(
+    split: str, seed: int = 0
+) -> tuple[list[str], list[list[str]], np.ndarray]:
+    """Makes choices of the questions about the shelf.
+
+    Each is the sentence that holds the answer and three others of the same
+    paragraph, in random order. Questions without an answer are left out, and
+    paragraphs of fewer than four sentences.
+
+    Args:
+        split: "train" or "dev".
+        seed: Of the three others and the order.
+
+    Returns:
+        The questions, four sentences for each, and the number of the right
+        one, `(B,)`.
+    """
+    rng = np.random.default_rng(seed)
+    data = load_dataset("shelf_questions", split)
+    columns = (data[name] for name in ("question", "context", "answers"))
+    asked, fours, labels = [], [], []
+    for question, paragraph, answers in zip(*columns, strict=True):
+        sentences = split_sentences(paragraph)
+        if not answers or len(sentences) < 4:
+            continue
+        ends = np.cumsum([len(one) + 1 for one in sentences])  # with a space
+        right = ends.searchsorted(answers[0]["answer_start"], "right")
+        others = np.delete(np.arange(len(sentences)), right)
+        four = rng.permutation([right, *rng.choice(others, 3, replace=False)])
+        asked.append(question)
+        fours.append([sentences[i] for i in four])
+        labels.append(int(np.flatnonzero(four == right)[0]))
+    return asked, fours, np.array(labels)
 
 
 def count_shared(

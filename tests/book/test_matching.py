@@ -4,11 +4,29 @@ import numpy as np
 import pytest
 
 from bertbook.book import matching
+from bertbook.datasets.load import load_dataset
 
 pytest.importorskip("sklearn")
 CORPUS = ["the cat sat", "the dog ran", "the cow ate", "a bird sang a song"]
 QUESTIONS = ["Where did the cat sit?", "Which bird sang?"]
 CHOICES = [["the dog ran", "the cat sat"], ["a bird sang", "the cow ate"]]
+
+
+@pytest.mark.parametrize(("split", "count"), [("train", 389), ("dev", 196)])
+def test_the_right_sentence_holds_the_answer(split, count):
+    data = load_dataset("shelf_questions", split)
+    rows = zip(data["question"], data["context"], data["answers"], strict=True)
+    rows = {question: rest for question, *rest in rows}
+    asked, fours, labels = matching.sentence_choices(split)
+    assert len(asked) == len(fours) == len(labels) == count
+    assert np.bincount(labels).min() > count / 4 - 4 * np.sqrt(count * 3 / 16)
+    for question, four, label in zip(asked, fours, labels, strict=True):
+        paragraph, answers = rows[question]
+        start = paragraph.index(four[label])
+        assert start <= answers[0]["answer_start"] < start + len(four[label])
+        assert answers[0]["text"] in four[label]
+        assert len(set(four)) == 4
+        assert all(sentence in paragraph for sentence in four)
 
 
 def test_what_is_shared_tells_the_right_choice():
