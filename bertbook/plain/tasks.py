@@ -12,6 +12,8 @@ from .tokenizer import BATCH, tokenize
 class TextClassifier(keras.Model):
     """Puts a text, or two, into one of K classes; K = 1 gives a number.
 
+    Parts: `bert`, a `Bert`; `dropout` of 0.1 on its pooled vector; `classifier`
+    on top, a Dense layer that starts from `normal()`.
     Source: Devlin et al. (2019), section 4.1.
     """
 
@@ -23,7 +25,7 @@ class TextClassifier(keras.Model):
         self.classifier = layers.Dense(K, kernel_initializer=normal())
 
     def call(self, batch, training=None):
-        """Returns logits, `(B, K)`."""
+        """Returns logits, `(B, K)`; `training` goes to encoder and dropout."""
         x = self.bert.pooled(batch, training)  # (B, D)
         return self.classifier(self.dropout(x, training=training))
 
@@ -53,6 +55,8 @@ class ChoiceModel(TextClassifier):
 class SpanModel(keras.Model):
     """Points at the first and the last token of an answer.
 
+    Parts: `bert`, whose pooler is not used, and not trained; `span`, a Dense
+    layer that starts from `normal()`. There is no dropout between the two.
     Source: Devlin et al. (2019), section 4.2.
     """
 
@@ -65,7 +69,10 @@ class SpanModel(keras.Model):
         self.span = layers.Dense(2, kernel_initializer=normal())
 
     def call(self, batch, training=None):
-        """Returns `start_logits` and `end_logits`, `(B, S)`."""
+        """Returns `start_logits` and `end_logits`, `(B, S)`.
+
+        They are the two columns of `span`; `training` goes to the encoder.
+        """
         logits = self.span(self.bert(batch, training=training))  # (B, S, 2)
         return {"start_logits": logits[..., 0], "end_logits": logits[..., 1]}
 
@@ -77,6 +84,7 @@ class SpanModel(keras.Model):
 class TagModel(TextClassifier):
     """Gives each token one of K tags.
 
+    It has the parts of its parent; the pooler is not used, and not trained.
     Source: Devlin et al. (2019), section 5.3.
     """
 
@@ -98,9 +106,13 @@ def finetune(
     """Trains a model with a head; after each epoch it is tried on `dev`.
 
     Args: `batch`, all rows, as `Tokenizer` gives them; `labels`, an array, or
-    a dict of arrays for a model with several outputs; `dev`, such a pair.
-    Classes are integers, -100 where nothing is asked; numbers are floats.
-    `options` are others of Keras' `fit`. Returns what `fit` does.
+    a dict of arrays for a model with several outputs; `dev`, such a pair;
+    `peak`, the highest rate of `adamw`; `size`, rows in a step; `options`,
+    others of Keras' `fit`. Returns what `fit` does.
+
+    Labels that are integers are classes, -100 where nothing is asked: the loss
+    is `masked_loss`, and `accuracy` is told. Floats are numbers to come near
+    to: the loss is the mean squared error.
     """
     loss, metrics = masked_loss, [accuracy]
     if isinstance(labels, dict):
@@ -200,7 +212,8 @@ def answer(model, tokenizer, question, context, **options):
 def label_words(words, tags, tokenizer):
     """Returns the ids of some words, and the label of each piece.
 
-    The first piece of a word has its tag, an integer; the others -100.
+    The first piece of a word has its tag, an integer; the others -100. A word
+    that has no pieces becomes [UNK].
     """
     ids, labels = [], []
     for word, tag in zip(words, tags, strict=True):
@@ -232,7 +245,8 @@ def tag_batch(tokenizer, sentences, tags, max_length=None):
 def bio_spans(tags):
     """Returns the names in a list of BIO tags: (type, first word, end).
 
-    An I- that continues nothing begins a name, as in `conlleval`.
+    `end` is the word after the last. An I- that continues nothing begins a
+    name, as in `conlleval`.
     """
     spans, kind = [], None
     for i, tag in enumerate(tags):

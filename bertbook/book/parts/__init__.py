@@ -6,6 +6,7 @@ from bertbook.book.parts import (
     block,
     embeddings,
     pretraining,
+    tasks,
     text,
     weights,
 )
@@ -34,4 +35,12 @@ PARTS: dict[str, Part] = {
     "pretraining_batch": pretraining.PRETRAINING_BATCH,
     "WarmupDecay": pretraining.WARMUP_DECAY,
     "pretrain": pretraining.PRETRAIN,
+    "TextClassifier": tasks.TEXT_CLASSIFIER,
+    "finetune": tasks.FINETUNE,
+    "ChoiceModel": tasks.CHOICE_MODEL,
+    "SpanModel": tasks.SPAN_MODEL,
+    "best_span": tasks.BEST_SPAN,
+    "TagModel": tasks.TAG_MODEL,
+    "label_words": tasks.LABEL_WORDS,
+    "bio_spans": tasks.BIO_SPANS,
 }

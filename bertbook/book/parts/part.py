@@ -8,10 +8,12 @@ the tables: each edited source must get its own sentence.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from bertbook.book.comparing import difference
 from bertbook.runtime import keras, ops
 
 _COUNTER = re.compile(r"_\d+$")
@@ -34,6 +36,40 @@ class Part:
     mistakes: tuple[Mistake, ...]
     arguments: tuple[tuple, ...] = ()
     attempt: Callable[[Any], Calls] | None = None
+
+
+def in_turn(
+    calls_of: Callable[[Any], Calls], books: Any
+) -> Callable[[Any], Calls]:
+    """Returns an attempt whose calls stop at the first wrong result.
+
+    What follows it counts as right: so two mistakes at once get the sentence of
+    one, and what takes long runs only where all before it is right.
+
+    Args:
+        calls_of: Takes a definition and returns calls by name.
+        books: The book's definition.
+    """
+
+    @cache
+    def right() -> dict[str, Any]:
+        return {label: call() for label, call in calls_of(books).items()}
+
+    def attempt(thing: Any) -> Calls:
+        calls, wrong = calls_of(thing), []
+
+        def result(label: str) -> Any:
+            if wrong:
+                return right()[label]
+            wrong.append(label)  # until it is found right
+            found = calls[label]()
+            if found is not None and not difference(found, right()[label]):
+                wrong.clear()
+            return found
+
+        return {label: partial(result, label) for label in calls}
+
+    return attempt
 
 
 def of_tensorflow(old: str, new: str, words: str) -> tuple[Mistake, ...]:
