@@ -21,7 +21,7 @@ from bertbook.text.sentences import split_sentences
 
 LONGEST = 8  # words of a span
 DRAWN = 40  # wrong spans of a question that the rival learns from
-STRENGTHS = 0.01, 0.03, 0.1, 0.3  # of the regression, tried on questions apart
+STRENGTHS = 0.1, 0.3, 1.0, 3.0  # of the regression, tried on questions apart
 QUESTION_WORDS = "who", "whose", "when", "where", "why", "which", "what", "how"
 NUMBERS = {
     *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
@@ -161,10 +161,10 @@ class SpanRival:
         ]
         texts, features = [], []
         for number, sentence in enumerate(sentences):
-            about: Features = {"opens": number == 0}
+            about: Features = {"opens": float(number == 0)}
             for name, values in zip(("words", "letters"), shared, strict=True):
-                about[name] = values[number]
-                about[f"most {name}"] = values[number] == values.max()
+                about[name] = float(values[number])
+                about[f"most {name}"] = float(values[number] == values.max())
             for text, own in _spans_of(question, sentence):
                 texts.append(text)
                 features.append(about | own)
@@ -202,7 +202,7 @@ def _spans_of(question: str, sentence: str) -> Iterator[tuple[str, Features]]:
             gaps = [max(i - n, n - j, 0) for n in near]
             features: Features = {
                 "asked": sum(w in asked for w in inside) / len(inside),
-                "gap": np.log1p(min(gaps, default=20)),
+                "gap": float(np.log1p(min(gaps, default=20))),
             }
             for mark in marks:
                 for name in (mark, f"{kind} {mark}", f"{finer} {mark}"):
