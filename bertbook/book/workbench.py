@@ -32,8 +32,8 @@ from bertbook.book.parts import PARTS
 SECONDS = 20  # that a call may take
 _NODE = re.compile(r"^\{\{.*?\}\} ")  # of a graph, in errors of TensorFlow
 # What differs from run to run in an error of Keras: the counter of a layer,
-# and the numbers of tensors.
-_COUNTER = re.compile(r"_\d+\b|Inputs received: .*", re.DOTALL)
+# an address, and the numbers of tensors.
+_COUNTER = re.compile(r"_\d+\b| at 0x[0-9a-f]+|Inputs received: .*", re.DOTALL)
 _COLOR = re.compile(r"(?:\x1b|\\x1b)\[[0-9;]*m")  # of a KeyError, too
 _UNKNOWN = re.compile(r"name '(\w+)' is not defined")
 Results = dict[str, Any]  # of calls by their names

@@ -50,20 +50,18 @@ def in_turn(
         calls_of: Takes a definition and returns calls by name.
         books: The book's definition.
     """
-
-    @cache
-    def right() -> dict[str, Any]:
-        return {label: call() for label, call in calls_of(books).items()}
+    answers = cache(lambda: calls_of(books))
+    right = cache(lambda label: answers()[label]())
 
     def attempt(thing: Any) -> Calls:
         calls, wrong = calls_of(thing), []
 
         def result(label: str) -> Any:
             if wrong:
-                return right()[label]
+                return right(label)
             wrong.append(label)  # until it is found right
             found = calls[label]()
-            if found is not None and not difference(found, right()[label]):
+            if found is not None and not difference(found, right(label)):
                 wrong.clear()
             return found
 
