@@ -7,7 +7,7 @@ are held down, and how far it looks, is chosen by cross-validation.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -51,11 +51,10 @@ def tag_by_features(
             found.append((score(guesses, list(tags)), strength, reach))
     best, strength, reach = max(found)
     seen = [list(_features(row, capitals, reach)) for row in rows]
+    asked = [list(_features(row, capitals, reach)) for row in test]
     tagger = _Tagger(seen, tags, strength)
     chosen = {"C": strength, "reach": reach, "score": best}
-    return [
-        tagger.tag(list(_features(row, capitals, reach))) for row in test
-    ], chosen
+    return [tagger.tag(row) for row in asked], chosen
 
 
 def _features(words: Words, capitals: bool, reach: int) -> Iterator[list[str]]:
@@ -79,9 +78,8 @@ def _features(words: Words, capitals: bool, reach: int) -> Iterator[list[str]]:
             begins = [word[:1].isupper() for word in high]
             for k in range(-reach, reach + 1):
                 found.append(f"{k} looks {_shape(high[at + k])}")
-            near = begins[at - 1 : at + 2]
             found += [
-                f"capitals {near}",
+                f"capitals {begins[at - 1 : at + 2]}",
                 f"capitals {begins[at - reach : at + reach + 1]}",
                 f"first {at == reach}, capital {begins[at]}",
                 f"headline {is_headline}",
@@ -91,10 +89,14 @@ def _features(words: Words, capitals: bool, reach: int) -> Iterator[list[str]]:
 
 def _shape(word: str) -> str:
     """Returns the kinds of a word's letters: McKay3 becomes XxXxd."""
-    kinds = (
-        "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c
-        for c in word
-    )
+    kinds = []
+    for letter in word:
+        if letter.isdigit():
+            kinds.append("d")
+        elif letter.isalpha():
+            kinds.append("X" if letter.isupper() else "x")
+        else:
+            kinds.append(letter)
     return "".join(kind for kind, _ in groupby(kinds))
 
 
