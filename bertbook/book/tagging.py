@@ -42,11 +42,11 @@ def tag_by_features(
         for strength in STRENGTHS:
             guesses: list[Tags] = [[] for _ in rows]
             for held in range(FOLDS):
-                learn = np.flatnonzero(fold != held)
+                learn = np.flatnonzero(fold != held).tolist()
                 tagger = _Tagger(
                     [seen[i] for i in learn], [tags[i] for i in learn], strength
                 )
-                for i in np.flatnonzero(fold == held):
+                for i in np.flatnonzero(fold == held).tolist():
                     guesses[i] = tagger.tag(seen[i])
             found.append((score(guesses, list(tags)), strength, reach))
     best, strength, reach = max(found)
