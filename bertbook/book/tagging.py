@@ -7,7 +7,7 @@ are held down, and how far it looks, is chosen by cross-validation.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ def tag_by_features(
     test: Sequence[Words],
     score: Callable[[list[Tags], list[Tags]], float],
     capitals: bool = True,
+    strengths: Sequence[float] = STRENGTHS,
+    reaches: Sequence[int] = REACHES,
 ) -> tuple[list[Tags], dict[str, float]]:
     """Returns the tags of test sentences, and what was chosen.
 
@@ -34,27 +36,39 @@ def tag_by_features(
         test: The sentences to tag.
         score: A function of guesses and tags, the larger the better.
         capitals: Whether capitals can be seen.
+        strengths: What is tried for `C` of the logistic regression.
+        reaches: What is tried for the words that it sees on a side.
     """
-    fold = np.random.default_rng(0).permutation(len(rows)) % FOLDS
-    found = []
-    for reach in REACHES:
-        seen = [list(_features(row, capitals, reach)) for row in rows]
-        for strength in STRENGTHS:
-            guesses: list[Tags] = [[] for _ in rows]
-            for held in range(FOLDS):
-                learn = np.flatnonzero(fold != held).tolist()
-                tagger = _Tagger(
-                    [seen[i] for i in learn], [tags[i] for i in learn], strength
-                )
-                for i in np.flatnonzero(fold == held).tolist():
-                    guesses[i] = tagger.tag(seen[i])
-            found.append((score(guesses, list(tags)), strength, reach))
-    best, strength, reach = max(found)
+    choices = list(product(strengths, reaches))
+    best, chosen = np.nan, choices[0]
+    if len(choices) > 1:
+        tried = []
+        for strength, reach in choices:
+            seen = [list(_features(row, capitals, reach)) for row in rows]
+            guesses = _cross_validate(seen, tags, strength)
+            tried.append((score(guesses, list(tags)), (strength, reach)))
+        best, chosen = max(tried)
+    strength, reach = chosen
     seen = [list(_features(row, capitals, reach)) for row in rows]
-    asked = [list(_features(row, capitals, reach)) for row in test]
     tagger = _Tagger(seen, tags, strength)
-    chosen = {"C": strength, "reach": reach, "score": best}
-    return [tagger.tag(row) for row in asked], chosen
+    found = [tagger.tag(list(_features(row, capitals, reach))) for row in test]
+    return found, {"C": strength, "reach": reach, "score": best}
+
+
+def _cross_validate(
+    seen: Sequence[list[list[str]]], tags: Sequence[Tags], strength: float
+) -> list[Tags]:
+    """Returns the tags that sentences get from taggers of the others."""
+    fold = np.random.default_rng(0).permutation(len(seen)) % FOLDS
+    guesses: list[Tags] = [[] for _ in seen]
+    for held in range(FOLDS):
+        learn = np.flatnonzero(fold != held).tolist()
+        tagger = _Tagger(
+            [seen[i] for i in learn], [tags[i] for i in learn], strength
+        )
+        for i in np.flatnonzero(fold == held).tolist():
+            guesses[i] = tagger.tag(seen[i])
+    return guesses
 
 
 def _features(words: Words, capitals: bool, reach: int) -> Iterator[list[str]]:

@@ -39,6 +39,14 @@ def test_neighbors_tell_the_type_of_a_new_name():
     assert chosen["reach"] in tagging.REACHES
 
 
+def test_one_choice_is_not_tried():
+    rows, tags = sentences(NAMES)
+    how = {"strengths": (10,), "reaches": (1,)}
+    found, chosen = tagging.tag_by_features(rows, tags, rows, None, **how)
+    assert found == tags
+    assert (chosen["C"], chosen["reach"]) == (10, 1)
+
+
 def test_without_capitals_it_reads_nothing_but_lower_case():
     words = ["Ada", "met", "McKay", "in", "1961"]
     low = [word.lower() for word in words]
