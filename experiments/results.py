@@ -12,8 +12,10 @@ from the folder that `BERTBOOK_MINILM` names.
 import argparse
 import dataclasses
 import json
+import math
 import os
 import platform
+import re
 import statistics
 import time
 from pathlib import Path
@@ -32,6 +34,8 @@ PAGE = ROOT / "docs" / "results.md"
 FULL = ROOT / "experiments" / "results" / "full_cells.json"
 FOR_CHAPTERS = ROOT / "data" / "runs" / "small_sets.json"
 LARGER = ROOT / "data" / "runs" / "larger_model.json"  # of larger_model.py
+DEV_SETS = ROOT / "experiments" / "results" / "dev_sets.json"
+FIXED = ROOT / "experiments" / "results" / "page.md"  # the text of PAGE
 # Sets whose training rows are not the published ones.
 DERIVED = {"qnli": "24,000, derived from SQuAD"}
 
@@ -165,23 +169,50 @@ COUNTED = tuple(
 )
 TUNED = (*TAGGED, *CURVE, *FEW, *ASKED)
 RUNS = (*TUNED, *WORDS, *COUNTED, *REAL, *WHOLE, *CURVES)
-PUBLISHED = (
-    "What others report, in percent on the test sets of GLUE: BERT-Mini and",
-    "BERT-Small from Turc et al. (2019), on their page at",
-    "github.com/google-research/bert, BERT-base from Devlin et al. (2019),",
-    "table 1. MRPC is accuracy and F1, STS-B Spearman, CoLA Matthews.",
-    "",
-    "| model | layers, width | CoLA | SST-2 | MRPC | STS-B | QNLI | RTE |",
-    "|---|---|---|---|---|---|---|---|",
-    "| BERT-Mini | 4, 256 | 0.0 | 85.9 | 71.8, 81.1 | 73.3 | 84.1 | 57.9 |",
-    "| BERT-Small | 4, 512 | 27.8 | 89.7 | 76.2, 83.4 | 77.0 | 86.4 | 61.8 |",
-    "| BERT-base | 12, 768 | 52.1 | 93.5 | F1 88.9 | 85.8 | 90.5 | 66.4 |",
-)
+# What each set asks, and what a row of it is.
+SETS = {
+    "sst2": ("SST-2 (`sst2`): is a review good or bad?", "sentences"),
+    "opinions": ("`opinions`: is a sentence praise?", "sentences"),
+    "cola": ("CoLA (`cola`): is a sentence good English?", "sentences"),
+    "qnli": ("QNLI (`qnli`): does a sentence answer a question?", "pairs"),
+    "mrpc": ("MRPC (`mrpc`): do two sentences say the same?", "pairs"),
+    "rte": ("RTE (`rte`): does one text follow from another?", "pairs"),
+    "stsb": ("STS-B (`stsb`): how alike are two sentences?", "pairs"),
+    "squad": ("SQuAD 1.1 (`squad`): where is the answer?", "questions"),
+    "squad_v2": (
+        "SQuAD 2.0 (`squad_v2`): where is the answer, if there is one?",
+        "questions",
+    ),
+    "questions": ("`questions`: the same, in the book's texts", "questions"),
+    "shelf_questions": (
+        "`shelf_questions`: the same, in other words than the text has",
+        "questions",
+    ),
+    "conll2003": (
+        "CoNLL-2003 (`conll2003`): what is named in the news?",
+        "sentences",
+    ),
+    "wnut17": (
+        "WNUT-17 (`wnut17`): what is named on social media?",
+        "sentences",
+    ),
+    "tags": ("`tags`: what is named in the book's sentences?", "sentences"),
+}
+PUBLISHED_ROWS = {"squad": 10_570, "squad_v2": 11_873, "qnli": 5_463}
+NAMES = ("conll2003", "wnut17", "tags")
+# What chooses the best weights, if it is not accuracy.
 MAIN_METRICS = {
-    **dict.fromkeys(("tags", "conll2003", "wnut17"), "f1"),
-    **dict.fromkeys(("questions", "squad"), "f1"),
+    **dict.fromkeys(NAMES, "f1"),
+    **dict.fromkeys(("squad", "squad_v2"), "f1"),
+    **dict.fromkeys(("questions", "shelf_questions"), "f1"),
     "stsb": "spearman",
     "cola": "matthews",
+}
+CONSTANT = {
+    **dict.fromkeys(
+        ("squad_v2", "questions", "shelf_questions"), "never answers"
+    ),
+    "stsb": "the mean of train for all",
 }
 # Which figures of a model that ships are of which set.
 SHIPPED_FIGURES = (
@@ -205,6 +236,8 @@ def main():
                 text = json.dumps(result, indent=2) + "\n"
                 path.write_text(text, encoding="utf-8")
                 print(result["metrics"], result["seconds"], flush=True)
+    text = json.dumps(measure_dev_sets(), indent=1) + "\n"
+    DEV_SETS.write_text(text, encoding="utf-8")
     PAGE.write_text(write_page(), encoding="utf-8")
     text = json.dumps(list_for_chapters(), indent=1) + "\n"
     FOR_CHAPTERS.write_text(text, encoding="utf-8")
@@ -500,163 +533,246 @@ def describe_machine():
     return f"{device}, {cores}{platform.machine()}, {backend}"
 
 
+def measure_dev_sets():
+    """Returns the size of each dev set, and what a constant reaches on it."""
+    devs = {dataset: bb.load_dataset(dataset, "dev") for dataset in SETS}
+    return {
+        dataset: {
+            "rows": len(next(iter(dev.values()))),
+            "constant": answer_alike(dataset, dev),
+        }
+        for dataset, dev in devs.items()
+    }
+
+
+def answer_alike(dataset, dev):
+    """Returns the metrics of one answer for all rows, where one is apt."""
+    from bertbook.tasks import metrics
+
+    if dataset in CONSTANT and "answers" in dev:
+        silent = statistics.mean(not found for found in dev["answers"])
+        return {"f1": silent, "exact_match": silent}
+    if dataset == "stsb":
+        mean = np.mean(bb.load_dataset(dataset, "train")["label"])
+        return {"mean_squared_error": np.mean((dev["label"] - mean) ** 2)}
+    if "label" not in dev:
+        return {}
+    labels = np.unique(dev["label"], return_inverse=True)[1]
+    guesses = np.full_like(labels, np.bincount(labels).argmax())
+    return {
+        name: getattr(metrics, name)(labels, guesses)
+        for name in ("accuracy", "f1", "matthews")
+    }
+
+
 def write_page():
     """Returns docs/results.md, made of what is kept."""
-    lines = [
-        "# Results of fine-tuning",
-        "",
-        "<!-- Made by experiments/results.py from the runs in "
-        "experiments/results/finetuning; do not edit. -->",
-        "",
-        "`minilm` is a published BERT of 6 layers and width 384 "
-        "(all-MiniLM-L6-v2). After pre-training its makers tuned it on a "
-        "billion pairs of texts, questions of SQuAD with their passages among "
-        "them, so it has done more than read. "
-        "`minilm after stsb` is the same, tuned on STS-B "
-        "first, without pairs that share a sentence with the dev set of "
-        "MRPC; `minilm after qnli, rte, stsb` is tuned on those three, again "
-        "without such pairs, and its head for MRPC begins as that for STS-B. "
-        "The seeds of both share one such start. "
-        "`mini` and `mini-taught` are the models that ship, `scratch` the "
-        "same with random weights, a bag of words is logistic regression on "
-        "words and pairs of words. `minilm, by transformers` is the same "
-        "recipe in Hugging Face's package. `opinions`, `questions` and `tags` "
-        "ship with the book.",
-        "",
-        "Metrics are in percent, the squared error in marks from 0 to 5. "
-        "The best of the evaluations on dev after each epoch counts. "
-        'Spread is the standard deviation over seeds. Minutes are "over" a '
-        "number where a run was interrupted: it counts from the last start.",
-        "",
-        "Three dev sets are not whole: SQuAD 1.1 has 8,413 of 10,570 "
-        "questions here, SQuAD 2.0 9,539 of 11,873, QNLI 4,346 of 5,463 pairs. "
-        "No run learned from the 104,743 pairs of QNLI: its rows are made "
-        "from the training questions of SQuAD 1.1 in the same way.",
-        "",
-        "| data | start | rows | recipe | metrics on dev, mean ± spread | "
-        "seeds | minutes each | machine |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    sizes = json.loads(DEV_SETS.read_text(encoding="utf-8"))
     plans = [*RUNS, peer_of(MRPC)]
-    plans.sort(key=lambda plan: (plan.dataset, plan.rows or 0, plan.name))
-    lines += [write_row(plan) for plan in plans if kept(plan)]
-    lines += write_larger()
-    lines += [write_shipped(*figures) for figures in SHIPPED_FIGURES]
+    plans.sort(key=lambda plan: (plan.rows or 0, plan.name))
+    tables = []
+    for dataset in SETS:
+        rows = [
+            *constant_rows(dataset, sizes[dataset]["constant"]),
+            *(run_row(p) for p in plans if p.dataset == dataset and kept(p)),
+            *larger_rows(dataset),
+            *shipped_rows(dataset),
+        ]
+        tables.append(write_table(dataset, sizes[dataset]["rows"], rows))
+    return FIXED.read_text(encoding="utf-8").format(
+        missing=list_missing(plans),
+        tables="\n\n".join(tables),
+        cells=list_full_cells(),
+    )
+
+
+def list_missing(plans):
+    """Returns which sets `mini` has runs on and `minilm` has not."""
+    known = {
+        start: {(p.dataset, p.rows) for p in plans if p.start == start}
+        for start in (SIX, "mini")
+    }
+    missing = known["mini"] - known[SIX]
+    listed = [
+        f"{rows:,} rows of `{dataset}`" if rows else f"`{dataset}`"
+        for dataset, rows in sorted(missing, key=lambda m: (m[0], m[1] or 0))
+    ]
+    text = f"`minilm` has no run on {', '.join(listed)}."
     waiting = [plan.name for plan in plans if not kept(plan)]
     if waiting:
-        lines += ["", "Planned and not run yet: " + ", ".join(waiting) + "."]
-    return "\n".join([*lines, "", *PUBLISHED, "", *list_full_cells()]) + "\n"
+        text += f" Planned and not run yet: {', '.join(waiting)}."
+    return text
 
 
-def write_row(plan):
+def write_table(dataset, size, rows):
+    """Returns the section of one data set."""
+    title, unit = SETS[dataset]
+    measure = named(main_metric(dataset))
+    if dataset in PUBLISHED_ROWS:
+        unit = f"of the published {PUBLISHED_ROWS[dataset]:,} {unit}"
+    lines = [
+        f"## {title}",
+        "",
+        f"{measure[0].upper()}{measure[1:]} decides. Dev has {size:,} {unit}.",
+        "",
+        f"| start | trained on | recipe | {measure}, last epoch | best epoch "
+        "| error over rows | other measures | seeds | minutes each | machine |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*lines, *(write_row(dataset, size, row) for row in rows)])
+
+
+def write_row(dataset, size, row):
+    """Returns a row of a table, of what the functions below tell."""
+    main, found = main_metric(dataset), row["found"]
+    best = [metrics[main] for metrics in found if main in metrics]
+    last = row.get("last") or best
+    constant = "recipe" not in row
+    cells = [
+        row["start"],
+        row.get("rows", ""),
+        row.get("recipe", ""),
+        show(main, last),
+        show(main, best) if "last" in row else "–",
+        "–" if constant else error_over_rows(dataset, size, last),
+        ", ".join(
+            f"{named(name)} {show(name, [metrics[name] for metrics in found])}"
+            for name in found[0]
+            if name != main
+        ),
+        "" if constant else len(found),
+        row.get("minutes", ""),
+        row.get("machine", ""),
+    ]
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def error_over_rows(dataset, size, values):
+    """Returns the standard error of a score on dev, as text."""
+    mean, main = statistics.mean(values), main_metric(dataset)
+    if dataset in NAMES:
+        return "–"
+    if main in ("spearman", "matthews"):  # by Fisher's z
+        more = mean**2 / 2 if main == "spearman" else 0
+        error = (1 - mean**2) * math.sqrt((1 + more) / (size - 3))
+    else:
+        error = math.sqrt(mean * (1 - mean) / size)
+    return f"{'at most ' * (main == 'f1')}{100 * error:.1f}"
+
+
+def constant_rows(dataset, metrics):
+    """Returns the row of one answer for all, if there is one."""
+    start = CONSTANT.get(dataset, "one answer for all")
+    return [{"start": start, "found": [metrics]}] if metrics else []
+
+
+def run_row(plan):
     """Returns the row of one plan."""
     found = kept(plan)
     rows = DERIVED.get(plan.dataset, "all")
     if plan.rows is not None:
         rows = f"{plan.rows:,}"
-    recipe = (
-        f"{plan.epochs} epochs, {plan.learning_rate:g}, batch {plan.batch_size}"
-    )
-    if plan.dtype == BRAIN:
-        recipe += ", bfloat16"
-    if plan.start == "bag of words":
-        recipe = ""
-    start = plan.start
+    recipe = recipe_of(**dataclasses.asdict(plan))
     if plan.layer_decay != 1:
         recipe += f", {plan.layer_decay:g} of the rate in each layer below"
     if plan.both_orders:
         recipe += ", each pair in both orders"
-    if plan.once:
-        recipe += ", measured at the end"
-    if plan.strategy != "first":
-        start += f", tags on {plan.strategy} pieces"
+    start = plan.start
     if plan.package != "bertbook":
         start += f", by {plan.package}"
-    start = f"| {plan.dataset} | {start} | {rows} | {recipe} |"
-    metrics = ", ".join(
-        show(name, [result["metrics"][name] for result in found])
-        for name in found[0]["metrics"]
-    )
     minutes = statistics.mean(result["seconds"] for result in found) / 60
-    minutes = f"{minutes:.1f}"
-    if any(result.get("went_on") for result in found):
-        minutes = f"over {minutes}"
-    machines = "; ".join(sorted({result["machine"] for result in found}))
-    return f"{start} {metrics} | {len(found)} | {minutes} | {machines} |"
+    over = "over " * any(result.get("went_on") for result in found)
+    row = {
+        "start": start,
+        "rows": rows,
+        "recipe": "" if plan.start == "bag of words" else recipe,
+        "found": [result["metrics"] for result in found],
+        "minutes": f"{over}{minutes:.1f}",
+        "machine": "; ".join(sorted({result["machine"] for result in found})),
+    }
+    if found[0]["history"]:
+        row["last"] = [scores_by_epoch(result)[-1] for result in found]
+    return row
+
+
+def recipe_of(epochs, learning_rate, batch_size, dtype, **_):
+    """Returns a recipe in a few words."""
+    recipe = f"{epochs} epoch{'s' * (epochs > 1)}, {learning_rate:g}"
+    recipe += f", batch {batch_size}"
+    return recipe + ", bfloat16" * (dtype == BRAIN)
+
+
+def larger_rows(dataset):
+    """Returns the rows of the larger model that answers in chapters 40 to 43.
+
+    They come from `experiments/larger_model.py`, with one seed each.
+    """
+    facts = json.loads(LARGER.read_text(encoding="utf-8"))
+    lessons = [facts[name]["lesson"] for name in facts if name != "model"]
+    return [
+        {
+            "start": SIX,
+            "rows": DERIVED.get(dataset, f"{lesson['rows']:,}"),
+            "recipe": recipe_of(**lesson),
+            "found": [lesson["dev"]],
+            "minutes": f"{lesson['seconds'] / 60:.1f}",
+            "machine": lesson["machine"],
+        }
+        for lesson in lessons
+        if lesson["dataset"] == dataset
+    ]
+
+
+def shipped_rows(dataset):
+    """Returns the row of the model that ships for a set, if there is one."""
+    for model, of, part in SHIPPED_FIGURES:
+        if of == dataset:
+            folder = bb.locations.data_folder() / "models" / model
+            facts = json.loads((folder / "scores.json").read_text("utf-8"))
+            metrics = dict(facts[part])
+            metrics.pop("thresholds", None)
+            metrics.pop("rows")
+            rows = sum(part["rows"] for part in facts["parts"])
+            derived = ", derived from SQuAD" * (dataset in DERIVED)
+            yield {
+                "start": f"`{model}`",
+                "rows": f"{rows:,}{derived}",
+                "recipe": "its card says it",
+                "found": [metrics],
+            }
 
 
 def list_full_cells():
-    """Returns what the cells of BERTBOOK_FULL reached with MiniLM, as lines."""
-    lines = [
-        "The cells that chapters skip without BERTBOOK_FULL=1, run with the",
-        "folder of `minilm` in BERTBOOK_SOURCE; that of chapter 32 trains a",
-        "model of the size of `mini` from random weights on 98 million tokens.",
-        "The minutes are of a whole cell, at its last set. On the H200",
-        "`minilm` began, here and above, from its weights rounded to float16.",
-        "",
-        "| chapter | data | metrics on dev | minutes | machine |",
-        "|---|---|---|---|---|",
-    ]
+    """Returns what the cells of BERTBOOK_FULL reached with MiniLM, as text."""
+    lines = []
     for row in json.loads(FULL.read_text(encoding="utf-8")):
         metrics = ", ".join(
-            show(name, [value]) for name, value in row["metrics"].items()
+            f"{named(name)} {show(name, [value])}"
+            for name, value in row["metrics"].items()
         )
         minutes = "" if row["minutes"] is None else row["minutes"]
         lines.append(
             f"| {row['chapter']} | {row['dataset']} | {metrics} | {minutes} "
             f"| {row['machine']} |"
         )
-    return lines
+    return "\n".join(lines)
 
 
-def write_larger():
-    """Returns the rows of the larger model that answers in chapters 40 to 43.
-
-    They come from `experiments/larger_model.py`, with one seed each.
-    """
-    facts = json.loads(LARGER.read_text(encoding="utf-8"))
-    lessons = [
-        part["lesson"] for name, part in facts.items() if name != "model"
-    ]
-    lines = []
-    for lesson in sorted(lessons, key=lambda lesson: lesson["dataset"]):
-        rows = DERIVED.get(lesson["dataset"], f"{lesson['rows']:,}")
-        metrics = ", ".join(
-            show(name, [value]) for name, value in lesson["dev"].items()
-        )
-        lines.append(
-            f"| {lesson['dataset']} | minilm | {rows} "
-            f"| {lesson['epochs']} epoch{'s' * (lesson['epochs'] > 1)}, "
-            f"{lesson['learning_rate']:g}, batch {lesson['batch_size']}, "
-            f"bfloat16, measured at the end | {metrics} | 1 "
-            f"| {lesson['seconds'] / 60:.1f} | {lesson['machine']} |"
-        )
-    return lines
-
-
-def write_shipped(model, dataset, part):
-    """Returns the row of a model that ships, from its file of figures."""
-    path = bb.locations.data_folder() / "models" / model / "scores.json"
-    facts = json.loads(path.read_text(encoding="utf-8"))
-    metrics = ", ".join(
-        show(name, [value])
-        for name, value in facts[part].items()
-        if name not in ("rows", "thresholds")
-    )
-    rows = f"{sum(part['rows'] for part in facts['parts']):,}"
-    if dataset in DERIVED:
-        rows += ", derived from SQuAD"
-    return (
-        f"| {dataset} | `{model}` | {rows} | its card says it | {metrics} "
-        "| 1 | | |"
+def named(metric):
+    """Returns the name of a metric as a reader knows it."""
+    return re.sub(
+        "^(f1|matthews|pearson|spearman)|f1",
+        lambda match: match[0].capitalize(),
+        metric.replace("_", " "),
     )
 
 
-def show(name, values):
+def show(metric, values):
     """Returns the mean and the spread of one metric."""
-    name = name.replace("_", " ")
-    scale = 1 if name == "mean squared error" else 100
-    text = f"{name} {scale * statistics.mean(values):.1f}"
+    if not values:
+        return "–"
+    scale = 1 if metric == "mean_squared_error" else 100
+    text = f"{scale * statistics.mean(values):.1f}"
     if len(values) > 1:
         text += f" ± {scale * statistics.stdev(values):.1f}"
     return text

@@ -136,6 +136,8 @@ Freitag et al. | 2022 | WMT
     Better and More Robust
 Kneser and Ney | 1995 | ICASSP
     Improved Backing-off for M-gram Language Modeling
+Guo, Pleiss, Sun and Weinberger | 2017 | arXiv:1706.04599
+    On Calibration of Modern Neural Networks
 Krizhevsky, Sutskever and Hinton | 2012 | NIPS
     ImageNet Classification with Deep Convolutional Neural Networks
 McCann, Bradbury, Xiong and Socher | 2017 | arXiv:1708.00107

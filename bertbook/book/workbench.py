@@ -9,7 +9,6 @@ not.
 
 import ast
 import contextlib
-import copy
 import inspect
 import linecache
 import re
@@ -28,6 +27,7 @@ from bertbook.book import mybert
 from bertbook.book.comparing import brief, collected, difference
 from bertbook.book.mybert import BOOKS, YOURS
 from bertbook.book.parts import PARTS
+from bertbook.book.parts.part import ChangedArgumentError, outcome
 
 SECONDS = 20  # that a call may take
 _NODE = re.compile(r"^\{\{.*?\}\} ")  # of a graph, in errors of TensorFlow
@@ -159,7 +159,7 @@ def check(function: Callable, *cases: tuple[tuple, Any]) -> None:
     code = getattr(function, "__code__", None)
     for arguments, expected in cases:
         try:
-            received = collected(_outcome(function, arguments))
+            received = collected(outcome(function, arguments))
         except Exception as error:
             print(
                 f"{name}: {_error_in_words(error, code and code.co_filename)}"
@@ -285,7 +285,7 @@ def _tried(name: str, owner: str, source: str) -> Results:
             if part.attempt
             else {
                 f"`{name}({', '.join(map(brief, each))})`": partial(
-                    _outcome, thing, each
+                    outcome, thing, each
                 )
                 for each in part.arguments
             }
@@ -312,22 +312,6 @@ def _right(name: str) -> Results:
 @cache
 def _tried_mistake(name: str, place: int) -> Results:
     return _tried(name, BOOKS, edited(name, place))
-
-
-class ChangedArgumentError(Exception):
-    """A function changed what it was given."""
-
-
-def _outcome(function: Callable, arguments: tuple) -> Any:
-    """Calls a function with copies of its arguments."""
-    given = copy.deepcopy(arguments)
-    result = function(*given)
-    with contextlib.suppress(TypeError):  # of a kind that is not compared
-        if difference(given, arguments):
-            raise ChangedArgumentError(
-                "it changes what it is given; work on a copy"
-            )
-    return result
 
 
 @contextlib.contextmanager
@@ -422,7 +406,10 @@ def _error_in_words(
     own = [line for line in own if not source or line in source]
     own = [line for line in own if line not in given] or own
     where = f", in your line `{own[-1]}`" if own else ""
-    lines = [_COLOR.sub("", line).strip() for line in str(error).splitlines()]
+    words = str(error)
+    if isinstance(error, KeyError) and "\\n" in words:
+        words = str(error.args[0])  # of Keras, with its line ends
+    lines = [_COLOR.sub("", line).strip() for line in words.splitlines()]
     if lines and lines[0].startswith("Exception encountered when calling"):
         del lines[0]  # of Keras, which then says what it was
     said = _NODE.sub("", next(filter(None, lines), ""))

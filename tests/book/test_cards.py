@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import bertbook as bb
 import book
 import cards
 
@@ -134,6 +135,29 @@ def test_the_page_of_results_is_what_the_runs_give():
     files = len(list(results.KEPT.glob("*.json")))
     assert files == sum(len(results.kept(plan)) for plan in plans) > 100
     assert results.write_page() == results.PAGE.read_text("utf-8")
+
+
+def test_a_score_on_dev_has_the_error_of_its_formula():
+    results = importlib.import_module("experiments.results")
+    for dataset, size, score, error in (
+        ("sst2", 100, 0.5, "5.0"),
+        ("squad", 100, 0.2, "at most 4.0"),
+        ("cola", 103, 0.6, "6.4"),
+        ("stsb", 103, 0.6, "7.0"),  # 6.4 times the root of 1.18
+        ("tags", 100, 0.5, "–"),
+    ):
+        assert results.error_over_rows(dataset, size, [score]) == error
+
+
+@pytest.mark.parametrize(
+    "dataset", ["opinions", "questions", "shelf_questions", "tags"]
+)
+def test_one_answer_for_all_reaches_what_the_page_of_results_says(dataset):
+    results = importlib.import_module("experiments.results")
+    kept = json.loads(results.DEV_SETS.read_text("utf-8"))[dataset]
+    dev = bb.load_dataset(dataset, "dev")
+    assert kept["rows"] == len(next(iter(dev.values())))
+    assert kept["constant"] == results.answer_alike(dataset, dev)
 
 
 def test_the_page_of_devices_counts_the_runs_on_a_gpu():

@@ -1,7 +1,8 @@
 """Chooses the chapters and labs that a landing has time to run.
 
 `python tools/book/turns.py MINUTES` prints paths, for `make test-turns`: first
-the notebooks that the newest commits changed, then others by turns. Where the
+the registers and the notebooks that the newest commits changed, then others by
+turns. Where the
 turns begin follows from the commit's hash, so that the same commit always runs
 the same and some landings see all.
 
@@ -21,6 +22,8 @@ import book
 SECONDS = Path(__file__).with_suffix(".json")
 WORKERS = 3  # of `make test-turns`, whose minutes are spent
 NEWEST = 20  # commits that are looked at
+# They list what stands elsewhere: any commit may change what they print.
+REGISTERS = "notebooks/90_errata.ipynb", "notebooks/91_notation.ipynb"
 TIMED = re.compile(r"([\d.]+)s (?:setup|call|teardown) +(notebooks/\S+\.ipynb)")
 
 
@@ -87,6 +90,7 @@ def main():
         SECONDS.write_text(json.dumps(seconds, indent=2) + "\n", "utf-8")
         return
     changed = git("log", f"-{NEWEST}", "--name-only", "--format=")
+    changed = [*REGISTERS, *changed]
     turn = int(git("rev-parse", "HEAD")[0], 16)
     seconds = json.loads(SECONDS.read_text("utf-8"))
     limit = options.minutes * 60 * WORKERS

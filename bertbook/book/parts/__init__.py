@@ -37,10 +37,4 @@ PARTS: dict[str, Part] = {
     "pretrain": pretraining.PRETRAIN,
     "TextClassifier": tasks.TEXT_CLASSIFIER,
     "finetune": tasks.FINETUNE,
-    "ChoiceModel": tasks.CHOICE_MODEL,
-    "SpanModel": tasks.SPAN_MODEL,
-    "best_span": tasks.BEST_SPAN,
-    "TagModel": tasks.TAG_MODEL,
-    "label_words": tasks.LABEL_WORDS,
-    "bio_spans": tasks.BIO_SPANS,
 }

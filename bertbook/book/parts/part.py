@@ -5,6 +5,8 @@ writes in its place, and the sentence that they get. The test of the tables is
 the tables: each edited source must get its own sentence.
 """
 
+import contextlib
+import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,24 +52,48 @@ def in_turn(
         calls_of: Takes a definition and returns calls by name.
         books: The book's definition.
     """
-    answers = cache(lambda: calls_of(books))
-    right = cache(lambda label: answers()[label]())
+
+    @cache
+    def answers() -> dict[str, Any]:
+        return {label: call() for label, call in calls_of(books).items()}
 
     def attempt(thing: Any) -> Calls:
-        calls, wrong = calls_of(thing), []
+        right = answers()  # here, where no time is measured
+        calls = calls_of(thing)
+        wrong: list[str] = []
 
         def result(label: str) -> Any:
             if wrong:
-                return right(label)
+                return right[label]
             wrong.append(label)  # until it is found right
             found = calls[label]()
-            if found is not None and not difference(found, right(label)):
+            if found is not None and not difference(found, right[label]):
                 wrong.clear()
             return found
 
         return {label: partial(result, label) for label in calls}
 
     return attempt
+
+
+class ChangedArgumentError(Exception):
+    """A function changed what it was given."""
+
+
+def outcome(function: Callable, arguments: tuple) -> Any:
+    """Calls a function with copies of its arguments.
+
+    Raises:
+        ChangedArgumentError: It changes one of them.
+    """
+    given = copy.deepcopy(arguments)
+    result = function(*given)
+    with contextlib.suppress(TypeError):  # of a kind that is not compared
+        if difference(given, arguments):
+            raise ChangedArgumentError(
+                "it changes what it is given; work on a copy"
+            )
+    return result
 
 
 def of_tensorflow(old: str, new: str, words: str) -> tuple[Mistake, ...]:

@@ -6,7 +6,6 @@ of logits whose weights stay as they are, so that nothing depends on chance.
 """
 
 import contextlib
-import copy
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.book.comparing import difference
 from bertbook.book.parts.bert import BATCH, SIZES
 from bertbook.book.parts.part import (
     Calls,
@@ -24,6 +22,7 @@ from bertbook.book.parts.part import (
     in_turn,
     numbers,
     of_tensorflow,
+    outcome,
 )
 from bertbook.plain import tasks as plain
 from bertbook.plain.bert import Bert
@@ -80,16 +79,14 @@ def _in_words(told: list[bool]) -> str:
     return "works" if any(told) else "does not know that it is training"
 
 
-def _values(logits: Any) -> Any:
-    """Returns logits as arrays: one, or a dictionary of two."""
+def _pair(logits: Any) -> dict[str, np.ndarray]:
+    """Returns the logits of starts and ends as arrays.
+
+    Raises:
+        TypeError: They are no dictionary.
+    """
     if isinstance(logits, dict):
         return {name: numbers(one) for name, one in logits.items()}
-    return numbers(logits)
-
-
-def _pair_of_logits(logits: Any) -> Any:
-    if isinstance(logits, dict):
-        return _values(logits)
     kind = type(logits).__name__
     kind = f"a {kind}" if isinstance(logits, list | tuple) else "something else"
     raise TypeError(
@@ -112,7 +109,7 @@ def _headed(
         layers: The attributes that other parts of the book use. The last one
             is the head.
         batches: What it is tried on.
-        values: Makes arrays of what it returns.
+        values: Makes arrays of its logits.
         model_class: The class.
     """
     model = cache(lambda: new(model_class, _encoder()))
@@ -130,19 +127,17 @@ def _headed(
     def parts():
         made = new(model_class, _encoder())
         missing = [f"`{name}`" for name in layers if not hasattr(made, name)]
-        rate = getattr(getattr(made, "dropout", None), "rate", None)
-        return {
-            "missing attributes": ", ".join(missing) or "none",
-            "the rate of dropout": rate if rate is None else round(rate, 3),
-        }
+        found = {"missing attributes": ", ".join(missing) or "none"}
+        if "dropout" in layers:
+            rate = getattr(getattr(made, "dropout", None), "rate", 0)
+            found["the rate of `dropout`"] = round(rate, 3)
+        return found
 
     def weights():
         if model()(dict(batches[0])) is None:
             return None
-        made = model()
-        head = getattr(made, layers[-1])
-        shapes = {f"{layers[-1]}.{k}": v for k, v in filled(head).items()}
-        return shapes | {"all": len(made.weights)}
+        head = getattr(model(), layers[-1])
+        return filled(head)
 
     def logits(batch):
         with _squares():
@@ -156,15 +151,19 @@ def _headed(
         }
 
     def compiled():
-        rank = batches[0]["input_ids"].ndim
-        unknown = {
-            name: keras.Input(batch_shape=(None,) * rank, dtype="int32")
-            for name in BATCH
-        }
-        found = model()(unknown)
+        _, *choices, _ = batches[0]["input_ids"].shape
+        unknown = keras.Input(batch_shape=(None, *choices, None), dtype="int32")
+        try:
+            found = model()(dict.fromkeys(BATCH, unknown))
+        except Exception as error:  # Keras says much, and not what helps
+            words = (
+                "in `fit` no value is known before the run, nor B, nor S: use "
+                "`ops` alone, and `ops.shape` for sizes"
+            )
+            raise TypeError(words).with_traceback(error.__traceback__) from None
         if isinstance(found, dict):
-            return {name: str(one.shape) for name, one in found.items()}
-        return str(found.shape)
+            return {name: len(one.shape) for name, one in found.items()}
+        return len(found.shape)
 
     def drawn():
         made = new(model_class, Bert(**SIZES | {"L": 0, "D": 200}))
@@ -176,7 +175,11 @@ def _headed(
             for v in head.weights
         }
 
-    calls: Calls = {"its parts": parts, "its weights": weights}
+    calls: Calls = {
+        "its parts": parts,
+        f"the weights of `{layers[-1]}`": weights,
+        "how many weights the model has": lambda: len(model().weights),
+    }
     for batch in batches:
         size = ", ".join(map(str, batch["input_ids"].shape))
         calls[f"the logits of a batch, ({size})"] = partial(logits, batch)
@@ -189,7 +192,7 @@ def _headed(
     return calls | {
         "the logits in training": lambda: values(trained()[0]),
         "what is trained": trainable,
-        "the shape where B and S are not known, as in `fit`": compiled,
+        "the axes where B and S are not known, as in `fit`": compiled,
         "the spread of new weights": drawn,
         "its names": lambda: {
             "architecture": model().architecture,
@@ -210,6 +213,7 @@ def _choices(B: int, C: int, S: int) -> Batch:
     return {name: array.astype("int32") for name, array in batch.items()}
 
 
+K = 8
 CLASSIFIER = "bert", "dropout", "classifier"
 ENCODER = "self.bert, self.dropout = bert, layers.Dropout(0.1)"
 POOLED = "self.bert.pooled(batch, training)"
@@ -222,14 +226,20 @@ TEXT_CLASSIFIER = Part(
     attempt=in_turn(
         partial(
             _headed,
-            lambda made, bert: made(bert, 3),
+            lambda made, bert: made(bert, K),
             CLASSIFIER,
             (BATCH,),
-            _values,
+            numbers,
         ),
         plain.TextClassifier,
     ),
     mistakes=(
+        (
+            "def call(self, batch, training=None):",
+            "def call(self, batch):\n        training = None",
+            "`call` must take `training`, too: with it `fit` says that it is "
+            "training",
+        ),
         (
             POOLED,
             f"{TOKENS}[:, 0]",
@@ -252,6 +262,13 @@ TEXT_CLASSIFIER = Part(
             f"ops.mean({TOKENS}, axis=1)",
             "the mean of all tokens is read, padding too; read the pooled "
             "vector, which is that of [CLS]",
+        ),
+        (
+            f"x = {POOLED}",
+            'real = ops.cast(batch["attention_mask"], "float32")[..., None]\n'
+            f"        x = ops.sum({TOKENS} * real, 1) / ops.sum(real, 1)",
+            "the mean of the real tokens is read; read the pooled vector, "
+            "which is that of [CLS]",
         ),
         (
             POOLED,
@@ -315,7 +332,7 @@ TEXT_CLASSIFIER = Part(
         ),
         (
             f"return {LAST}",
-            "return layers.Dense(3)(self.dropout(x, training=training))",
+            f"return layers.Dense({K})(self.dropout(x, training=training))",
             "`self.classifier` is not used; a layer that `call` makes would be "
             "new each time",
         ),
@@ -334,6 +351,12 @@ TEXT_CLASSIFIER = Part(
             "self.dropout(x, training=training)",
             "self.dropout(x, training=True)",
             "`dropout` is always at work; hand `training` on, which says when",
+        ),
+        (
+            "self.dropout(x, training=training)",
+            "self.dropout(x, training)",
+            "`self.dropout` takes `training` by its name: "
+            "`self.dropout(x, training=training)`",
         ),
         (
             "self.dropout(x, training=training)",
@@ -433,11 +456,17 @@ CHOICE_MODEL = Part(
             lambda made, bert: made(bert),
             CLASSIFIER,
             (_choices(2, 3, 4), _choices(3, 2, 5)),
-            _values,
+            numbers,
         ),
         plain.ChoiceModel,
     ),
     mistakes=(
+        (
+            "def call(self, batch, training=None):",
+            "def call(self, batch):\n        training = None",
+            "`call` must take `training`, too: with it `fit` says that it is "
+            "training",
+        ),
         (
             SCORED,
             "super().call(flat, training)",
@@ -482,6 +511,29 @@ CHOICE_MODEL = Part(
             SCORED,
             f"ops.softmax({SCORED})",
             "these are probabilities; leave softmax out, the loss has it",
+        ),
+        (
+            SCORED,
+            f"ops.log_softmax({SCORED})",
+            "these are logarithms of probabilities; leave softmax out, the "
+            "loss has it",
+        ),
+        (
+            "super().call(flat, training)",
+            "super().call(batch, training)",
+            "the encoder takes arrays (B, S): put all choices of all texts "
+            "under one another first, and hand these on",
+        ),
+        (
+            "(B * C, S)) for",
+            "(B, C * S)) for",
+            "the choices of a text are joined into one long row; each must be "
+            "a row by itself",
+        ),
+        (
+            "for name in BATCH}",
+            'for name in ["input_ids"]}',
+            "the encoder needs all three arrays of the batch",
         ),
         (
             SCORED,
@@ -573,11 +625,17 @@ SPAN_MODEL = Part(
             lambda made, bert: made(bert),
             ("bert", "span"),
             (BATCH,),
-            _pair_of_logits,
+            _pair,
         ),
         plain.SpanModel,
     ),
     mistakes=(
+        (
+            "def call(self, batch, training=None):",
+            "def call(self, batch):\n        training = None",
+            "`call` must take `training`, too: with it `fit` says that it is "
+            "training",
+        ),
         (
             BOTH,
             '"start_logits": logits[..., 1], "end_logits": logits[..., 0]',
@@ -623,6 +681,37 @@ SPAN_MODEL = Part(
             '"start_logits": ops.softmax(logits[..., 0]), '
             '"end_logits": ops.softmax(logits[..., 1])',
             "these are probabilities; leave softmax out, the loss has it",
+        ),
+        (
+            BOTH,
+            '"start_logits": ops.log_softmax(logits[..., 0]), '
+            '"end_logits": ops.log_softmax(logits[..., 1])',
+            "these are logarithms of probabilities; leave softmax out, the "
+            "loss has it",
+        ),
+        (
+            BOTH,
+            '"start_logits": ops.sigmoid(logits[..., 0]), '
+            '"end_logits": ops.sigmoid(logits[..., 1])',
+            "sigmoid makes something else of the logits; leave it out",
+        ),
+        (
+            f"self.span({TOKENS})",
+            f"self.span({TOKENS}) "
+            '+ ops.cast(batch["attention_mask"][..., None] - 1, "float32") * '
+            "1e9",
+            "padding is masked; leave its logits, whoever reads them looks at "
+            "the context alone",
+        ),
+        (
+            f"self.span({TOKENS})  # (B, S, 2)\n        return {{{BOTH}}}",
+            f"self.span({TOKENS})\n"
+            '        S = ops.shape(batch["input_ids"])[1]\n'
+            "        logits = ops.reshape(logits, (-1, 2, S))\n"
+            '        return {"start_logits": logits[:, 0], '
+            '"end_logits": logits[:, 1]}',
+            "`reshape` mixes tokens with columns; take the columns by their "
+            "place on the last axis",
         ),
         (
             f"self.span({TOKENS})",
@@ -725,14 +814,20 @@ TAG_MODEL = Part(
     attempt=in_turn(
         partial(
             _headed,
-            lambda made, bert: made(bert, 3),
+            lambda made, bert: made(bert, K),
             CLASSIFIER,
             (BATCH,),
-            _values,
+            numbers,
         ),
         plain.TagModel,
     ),
     mistakes=(
+        (
+            "def call(self, batch, training=None):",
+            "def call(self, batch):\n        training = None",
+            "`call` must take `training`, too: with it `fit` says that it is "
+            "training",
+        ),
         (
             TOKENS,
             POOLED,
@@ -802,12 +897,12 @@ TAG_MODEL = Part(
         ),
         (
             f"return {LAST}",
-            f"return ops.reshape({LAST}, (-1, 3))",
+            f"return ops.reshape({LAST}, (-1, {K}))",
             "the logits are (B * S, K); leave them (B, S, K)",
         ),
         (
             f"return {LAST}",
-            "return layers.Dense(3)(self.dropout(x, training=training))",
+            f"return layers.Dense({K})(self.dropout(x, training=training))",
             "`classifier` is not used; it has K columns already",
         ),
         (
@@ -825,6 +920,12 @@ TAG_MODEL = Part(
             "self.dropout(x, training=training)",
             "self.dropout(x, training=True)",
             "`dropout` is always at work; hand `training` on, which says when",
+        ),
+        (
+            "self.dropout(x, training=training)",
+            "self.dropout(x, training)",
+            "`self.dropout` takes `training` by its name: "
+            "`self.dropout(x, training=training)`",
         ),
         (
             "self.dropout(x, training=training)",
@@ -903,7 +1004,7 @@ class _Table(keras.Model):
         return told, (*state[:2], optimizer, state[2])
 
 
-PEAK, SIZE = 0.5, 2
+PEAK, SIZE = 0.5, 4
 
 
 def _rows(count: int) -> Batch:
@@ -940,7 +1041,8 @@ def _finetuned(finetune: Any) -> Calls:
         callback = keras.callbacks.LambdaCallback(
             on_epoch_end=lambda epoch, logs: heard.append(epoch)
         )
-        dev = _rows(SIZE), _labels(kind, SIZE, dtype, hidden=kind == "tags")
+        hidden = kind in ("spans", "tags")
+        dev = _rows(SIZE), _labels(kind, SIZE, dtype, hidden)
         with contextlib.redirect_stdout(io.StringIO()):  # of a progress bar
             log = finetune(
                 model,
@@ -973,8 +1075,8 @@ def _finetuned(finetune: Any) -> Calls:
         }
 
     def order(*case):
-        rows = [row for step in run(*case)[0].rows for row in step]
-        return "as they were given" if rows[:7] == sorted(rows[:7]) else "mixed"
+        rows = [row for step in run(*case)[0].rows for row in step][: case[1]]
+        return "as they were given" if rows == sorted(rows) else "mixed"
 
     def optimizer(*case):
         model = run(*case)[0]
@@ -999,15 +1101,15 @@ def _finetuned(finetune: Any) -> Calls:
         log = run(*case)[1].history
         return np.array(log[name]) if name in log else "missing"
 
-    classes = "classes", 7, "int64", 3
-    spans = "spans", 4, "int32", 1
+    classes = "classes", 14, "int64", 2
+    spans = "spans", 8, "int32", 1
     tags = "tags", 3, "int32", 1
     numbers32 = "numbers", 5, "float32", 1
     numbers64 = "numbers", 3, "float64", 1, False
     return {
         "what it returns": partial(returned, *classes),
         "`options`": partial(options, *classes),
-        "7 rows, three epochs, size 2": partial(steps, *classes),
+        "14 rows, two epochs, size 4": partial(steps, *classes),
         "the order of the rows": partial(order, *classes),
         "the optimizer": partial(optimizer, *classes),
         "the rate of each step, in parts of `peak`": partial(rates, *classes),
@@ -1056,8 +1158,8 @@ FINETUNE = Part(
             "it must return what `fit` returns, as it is",
         ),
         (
-            "**options\n",
-            "\n",
+            "dev, **options\n",
+            "dev\n",
             "`options` do not reach `fit`: write `**options`",
         ),
         (
@@ -1121,11 +1223,6 @@ FINETUNE = Part(
             "epochs * -(-len(batch) // size)",
             "`len(batch)` is the number of arrays in the batch; count the rows "
             "of one of them",
-        ),
-        (
-            COUNTED,
-            "epochs",
-            "epochs are counted as steps",
         ),
         (
             COUNTED,
@@ -1202,6 +1299,12 @@ FINETUNE = Part(
         ),
         (
             "metrics = dict.fromkeys(labels, accuracy)",
+            "metrics = dict.fromkeys(labels, 'accuracy')",
+            "with several outputs Keras' own accuracy counts labels of -100 as "
+            "wrong: use `accuracy`, without quotes",
+        ),
+        (
+            "metrics = dict.fromkeys(labels, accuracy)",
             "metrics = [accuracy]",
             "one metric stands for two outputs; give each one, by its name",
         ),
@@ -1238,24 +1341,11 @@ FINETUNE = Part(
 # -------------------------------------------------- spans, words and tags
 
 
-def _kept(function: Any, *given: Any) -> Any:
-    """Calls a function, and looks at whether it changes what it is given.
-
-    Raises:
-        ValueError: It does.
-    """
-    arguments = copy.deepcopy(given)
-    found = function(*arguments)
-    if any(difference(a, b) for a, b in zip(arguments, given, strict=True)):
-        raise ValueError("it changes what it is given; work on a copy")
-    return found
-
-
 def _best(function: Any) -> Calls:
     """Looks for spans in logits; none has two best ones."""
 
     def best(start, end, *longest):
-        found = _kept(function, np.array(start), np.array(end), *longest)
+        found = outcome(function, (np.array(start), np.array(end), *longest))
         return tuple(found) if isinstance(found, list) else found
 
     far = np.zeros(40), np.zeros(40)
@@ -1358,6 +1448,22 @@ BEST_SPAN = Part(
             "+ sum(end[span[0] : span[1] + 1])",
             "the logits of all tokens of the span are added; add that of its "
             "start and that of its end",
+        ),
+        (
+            "start[span[0]] + end[span[1]]",
+            "np.exp(start[span[0]]) + np.exp(end[span[1]])",
+            "exponentials are added; add the logits",
+        ),
+        (
+            f"return {BEST}",
+            "best, place = 0, (0, 0)\n"
+            "    for first, last in spans:\n"
+            "        if start[first] + end[last] > best:\n"
+            "            best = start[first] + end[last]\n"
+            "            place = first, last\n"
+            "    return place",
+            "the search starts with a score of 0, and a sum of logits may be "
+            "negative; start with the first span, or with -infinity",
         ),
         (
             INSIDE,
@@ -1468,14 +1574,15 @@ def _labeled(label_words: Any) -> Calls:
     tokenizer = Tokenizer([*SPECIAL, *"abc.", "##a", "##b", "##c"])
 
     def flat(name, values):
-        if any(hasattr(one, "__len__") for one in values):
-            kind = "texts" if isinstance(values[0], str) else "lists"
-            raise TypeError(f"the {name} must be whole numbers, not {kind}")
-        return [int(one) for one in values]
+        odd = [one for one in values if not hasattr(one, "__index__")]
+        if any(np.ndim(one) for one in values) or odd:
+            kind = type(odd[0] if odd else values[0]).__name__
+            raise TypeError(f"{name} must be whole numbers; there is a {kind}")
+        return list(map(int, values))
 
     def labeled(words, tags):
-        found = _kept(
-            lambda words, tags: label_words(words, tags, tokenizer), words, tags
+        found = outcome(
+            lambda *given: label_words(*given, tokenizer), (words, tags)
         )
         if found is None:
             return None
@@ -1543,6 +1650,11 @@ LABEL_WORDS = Part(
             "labels.append([tag] + [IGNORED] * (len(pieces) - 1))",
             "the labels are a list of lists; add those of each word to one "
             "list",
+        ),
+        (
+            "for word, tag in zip(words, tags, strict=True):",
+            "for tag, word in enumerate(words):",
+            "the labels count the words; they must be the tags",
         ),
         (
             LABELS,
@@ -1625,7 +1737,7 @@ def _names(bio_spans: Any) -> Calls:
     """Finds names in tags."""
 
     def found(tags):
-        names = _kept(bio_spans, tags)
+        names = outcome(bio_spans, (tags,))
         return list(names) if isinstance(names, tuple) else names
 
     cases = (
@@ -1717,8 +1829,9 @@ BIO_SPANS = Part(
             "begin another",
         ),
         (
-            GOES_ON,
-            'if mark == "I" and kind:',
+            f"{GOES_ON}\n            {LONGER}",
+            'if mark == "I" and kind:\n'
+            "            spans[-1] = (spans[-1][0], spans[-1][1], i + 1)",
             "an I- of another type goes on with the name before; it must "
             "begin another",
         ),
