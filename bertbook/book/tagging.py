@@ -16,7 +16,7 @@ Words = Sequence[str]
 Tags = list[str]
 STRENGTHS = 1, 10, 100  # of `LogisticRegression`, its `C`
 REACHES = 1, 2  # words on a side
-FOLDS = 5
+FOLDS = 3
 
 
 def tag_by_features(
