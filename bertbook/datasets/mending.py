@@ -48,12 +48,10 @@ def readable(file: DataFile, mended: Mended) -> DataFile:
         if not isinstance(error.__cause__, UnicodeDecodeError) or is_wide:
             raise
         old = dataclasses.replace(file, encoding=OLD_ENCODING)
-        for number, line in enumerate(old.lines(), 1):
-            if not line.isascii():
-                said = shortened(line)
-                break
-        why = f"the file is not UTF-8; read as Windows-1252 it has {said!r}"
-        mended.append((f"line {number}", why))
+        numbered = enumerate(old.lines(), 1)
+        number, line = next(x for x in numbered if not x[1].isascii())
+        said = f"read as Windows-1252 it has {shortened(line)!r}"
+        mended.append((f"line {number}", f"the file is not UTF-8; {said}"))
         return old
     return file
 
