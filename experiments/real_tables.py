@@ -73,7 +73,9 @@ def main():
     kept = {"tables": {}, "runs": []}
     if KEPT.is_file():
         kept = json.loads(KEPT.read_text("utf-8"))
-    done = {(r["table"], r["rows"], r["start"], r["seed"]) for r in kept["runs"]}
+    done = {
+        (r["table"], r["rows"], r["start"], r["seed"]) for r in kept["runs"]
+    }
     for seed, start, rows, name in product(range(SEEDS), STARTS, ROWS, tables):
         if (name, rows, start, seed) in done or time.time() > end:
             continue
