@@ -117,7 +117,7 @@ PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py $(SIDE_BY_SIDE
 
 .PHONY: help lab test test-all test-book test-turns test-jax test-jax-models
 .PHONY: test-peers test-beam test-slow check notebooks exercises links quotes
-.PHONY: badges address wheel checksums mutants bench python book test-site
+.PHONY: badges address wheel small-wheel checksums mutants bench python book test-site
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 .PHONY: test-slow-tensorflow test-slow-jax
 
@@ -216,6 +216,9 @@ address: $(DEV_STAMP) ## set the repository's address everywhere: URL=...
 
 wheel: $(BOOK_STAMP) ## build the package's wheel into dist/
 	$(BOOK_ENV)/bin/python -m pip wheel -q --no-deps -w dist .
+
+small-wheel: $(BOOK_STAMP) ## build one without models, less than 1 MB, into dist/small/
+	$(BOOK_ENV)/bin/python tools/small_wheel.py
 
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
 	$(BOOK_ENV)/bin/python tools/book/checksums.py
