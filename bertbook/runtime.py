@@ -99,7 +99,7 @@ def setup(seed: int = 0) -> None:
 
 
 def needed_packages(backend: str) -> dict[str, str]:
-    """Returns what bertbook asks of each package, such as "<4,>=3.13".
+    """Returns what bertbook asks of each package, such as ">=2,<3".
 
     Args:
         backend: The backend, which is asked for beside what is always needed.

@@ -110,7 +110,7 @@ def load_dataset(
             "line 3", and what was done. Rows with an empty cell or with too
             few are left out, and so are texts that occur again, whatever their
             capitals. A label has its most frequent spelling. A file that is
-            not UTF-8 is read as Windows-1252. Words and tags may have spaces
+            not UTF-8 is read as Windows writes it in the West. Words and tags may have spaces
             between them, and an answer may be the text alone.
 
     Returns:

@@ -34,7 +34,8 @@ def readable(file: DataFile, mended: Mended) -> DataFile:
     """Returns a file with the encoding that can read it.
 
     Args:
-        file: The file. One that is not UTF-8 is taken for Windows-1252.
+        file: The file. One that is not UTF-8 is taken for what Windows writes
+            in the West.
         mended: Gets the first line that is read otherwise.
 
     Raises:
