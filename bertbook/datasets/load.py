@@ -110,8 +110,8 @@ def load_dataset(
             "line 3", and what was done. Rows with an empty cell or with too
             few are left out, and so are texts that occur again, whatever their
             capitals. A label has its most frequent spelling. A file that is
-            not UTF-8 is read as Windows writes it in the West. Words and tags may have spaces
-            between them, and an answer may be the text alone.
+            not UTF-8 is read as Windows writes it in the West. Words and tags
+            may have spaces between them, and an answer may be the text alone.
 
     Returns:
         A dict of columns, as `finetune`, `evaluate` and `train_dev_split` take.
