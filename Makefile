@@ -209,6 +209,7 @@ quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
 
 badges: $(DEV_STAMP) ## rewrite badges, addresses, and first cells with output
 	$(BOOK_ENV)/bin/python tools/book/badges.py
+	$(BOOK_ENV)/bin/python tools/book/templates.py
 	$(BOOK_ENV)/bin/python tools/book/build_notebooks.py --first-cell
 
 address: $(DEV_STAMP) ## set the repository's address everywhere: URL=...

@@ -33,7 +33,6 @@ from sklearn.preprocessing import StandardScaler
 import bertbook as bb
 from bertbook.tasks import metrics
 from experiments.results import (
-    BRAIN,
     ROOT,
     SIX,
     Plan,
@@ -175,7 +174,7 @@ def fine_tuned(start, lesson, test, seed):
     train, dev = bb.train_dev_split(lesson, dev=0.2, seed=seed)
     keras.utils.set_random_seed(seed)
     source = SIX if start == TUNED else start
-    model = make_model(Plan(source, "", dtype=BRAIN), train)
+    model = make_model(Plan(source, "", dtype="auto"), train)
     bb.finetune(
         model,
         train,
