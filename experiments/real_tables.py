@@ -1,7 +1,8 @@
-"""Tables of the real world: when does a BERT beat counted words? Chapter 44.
+r"""Tables of the real world: when does a BERT beat counted words? Chapter 44.
 
     BERTBOOK_DATA=FOLDER BERTBOOK_MINILM=FOLDER \
-        python -m experiments.real_tables [vite=GIT_FOLDER ...] [--minutes N]
+        python -m experiments.real_tables [vite=GIT_FOLDER ...] \
+        [--minutes N] [--start NAME]
 
 Four tables: from the log of a repository with conventional commits, which type
 (fix, docs, ...) the author gave a commit, by the rest of its subject line; and
@@ -13,7 +14,7 @@ fifth of the rows. Commits are measured on the newest ones, the others on dev.
 
 Writes data/runs/real_tables.json: scores, and how many rows one start alone got
 right beside the counted words; no text. After N minutes no further run begins,
-and the same command goes on where it stopped.
+and the same command goes on where it stopped; with a start, only its runs.
 """
 
 import argparse
@@ -48,9 +49,10 @@ SEEDS, ROWS, NEWEST = 3, (200, 1_000), 1_000
 FROZEN, TAUGHT, TUNED = "MiniLM, frozen", "mini-taught", "MiniLM"
 STARTS = BOTH, FROZEN, TAUGHT, TUNED
 RECIPES = {
-    TAUGHT: {"epochs": 10, "learning_rate": 3e-4, "batch_size": 32},
-    TUNED: {"epochs": 10, "learning_rate": 1e-4, "batch_size": 16},
+    TAUGHT: {"learning_rate": 3e-4, "batch_size": 32},
+    TUNED: {"learning_rate": 1e-4, "batch_size": 16},
 }
+READ = 8_000  # texts in all epochs together, but three epochs at least
 STRENGTHS = 0.01, 0.1, 1, 10  # of logistic regression on vectors
 PUBLIC = "sst2", "cola"
 COMMIT = re.compile(r"([a-z]+)(?:\([^)]*\))?!?: (.+)")
@@ -64,28 +66,38 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("repositories", nargs="*")
     parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--start", choices=STARTS)
     options = parser.parse_args()
+    starts = [options.start] if options.start else STARTS
     end = time.time() + 60 * options.minutes
     named = [word.partition("=")[::2] for word in options.repositories]
     tables = {name: commits(folder) for name, folder in named}
     tables |= {name: public(name) for name in PUBLIC}
-    kept = {"tables": {}, "runs": []}
-    if KEPT.is_file():
-        kept = json.loads(KEPT.read_text("utf-8"))
-    done = {
-        (r["table"], r["rows"], r["start"], r["seed"]) for r in kept["runs"]
-    }
-    for seed, start, rows, name in product(range(SEEDS), STARTS, ROWS, tables):
-        if (name, rows, start, seed) in done or time.time() > end:
+    for seed, start, rows, name in product(range(SEEDS), starts, ROWS, tables):
+        key = {"table": name, "rows": rows, "start": start, "seed": seed}
+        done = any(key.items() <= run.items() for run in kept()["runs"])
+        if done or time.time() > end:
             continue
         train, test, facts = tables[name]
-        kept["tables"][name] = facts
-        run = measure(start, draw_rows(train, rows, seed), test, seed)
-        run = {"table": name, "rows": rows, "start": start, "seed": seed} | run
-        print(*(run[key] for key in (*list(run)[:4], "accuracy")), flush=True)
-        kept["runs"].append(run)
-        text = json.dumps(kept, indent=1) + "\n"
+        run = key | measure(start, draw_rows(train, rows, seed), test, seed)
+        print(*key.values(), run["accuracy"], flush=True)
+        found = kept()  # anew: another process may have written
+        found["tables"][name] = facts
+        found["runs"] = sorted([*found["runs"], run], key=place)
+        text = json.dumps(found, indent=1) + "\n"
         KEPT.write_text(text, encoding="utf-8")
+
+
+def kept():
+    """Returns what is kept so far."""
+    if KEPT.is_file():
+        return json.loads(KEPT.read_text("utf-8"))
+    return {"tables": {}, "runs": []}
+
+
+def place(run):
+    """Returns where a run stands among the others."""
+    return run["table"], run["rows"], STARTS.index(run["start"]), run["seed"]
 
 
 def commits(folder):
@@ -179,6 +191,7 @@ def fine_tuned(start, lesson, test, seed):
         model,
         train,
         dev,
+        epochs=max(3, READ // len(train["text"])),
         **RECIPES[start],
         max_length=128,
         seed=seed,
