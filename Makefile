@@ -89,7 +89,7 @@ TURN_MINUTES ?= 10
 # A file to a worker, in the order of the list: not the one with most tests
 # first, as xdist has it by default.
 SIDE_BY_SIDE := -n $(WORKERS) --dist loadscope --no-loadscope-reorder
-NBVAL := --nbval-current-env --nbval-cell-timeout=300 $(SIDE_BY_SIDE)
+NBVAL := --nbval-current-env --nbval-cell-timeout=900 $(SIDE_BY_SIDE)
 COMPARE := -m pytest --nbval $(NBVAL) \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 UNIT_TESTS := tests bertbook --ignore=tests/peers --ignore=tests/beam \
@@ -117,7 +117,7 @@ PEER_TESTS := tests/peers tests/plain tests/model/test_encoder.py $(SIDE_BY_SIDE
 
 .PHONY: help lab test test-all test-book test-turns test-jax test-jax-models
 .PHONY: test-peers test-beam test-slow check notebooks exercises links quotes
-.PHONY: badges address wheel checksums mutants bench python book test-site
+.PHONY: badges address wheel small-wheel checksums mutants bench python book test-site
 .PHONY: test-units test-notebooks test-jax-units test-jax-notebooks
 .PHONY: test-slow-tensorflow test-slow-jax
 
@@ -209,6 +209,7 @@ quotes: $(DEV_STAMP) ## rewrite the quoted definitions from the package
 
 badges: $(DEV_STAMP) ## rewrite badges, addresses, and first cells with output
 	$(BOOK_ENV)/bin/python tools/book/badges.py
+	$(BOOK_ENV)/bin/python tools/book/templates.py
 	$(BOOK_ENV)/bin/python tools/book/build_notebooks.py --first-cell
 
 address: $(DEV_STAMP) ## set the repository's address everywhere: URL=...
@@ -216,6 +217,9 @@ address: $(DEV_STAMP) ## set the repository's address everywhere: URL=...
 
 wheel: $(BOOK_STAMP) ## build the package's wheel into dist/
 	$(BOOK_ENV)/bin/python -m pip wheel -q --no-deps -w dist .
+
+small-wheel: $(BOOK_STAMP) ## build one without models, less than 1 MB, into dist/small/
+	$(BOOK_ENV)/bin/python tools/small_wheel.py
 
 checksums: $(DEV_STAMP) ## rewrite data/SHA256SUMS
 	$(BOOK_ENV)/bin/python tools/book/checksums.py

@@ -58,10 +58,12 @@ class DataFile:
         path: The file; one that ends in .xz, .gz or .bz2 is unpacked on the
             way.
         member: The path of the text inside of it, where it is an archive.
+        encoding: How its characters are written.
     """
 
     path: Path
     member: str | None = None
+    encoding: str = "utf-8"
 
     def __str__(self) -> str:
         """Returns the name for messages."""
@@ -151,7 +153,7 @@ class DataFile:
     def _decode(self, line: bytes, number: int) -> str:
         """Returns a line as text, or more lines, of which it is the first."""
         try:
-            text = line.decode("utf-8")
+            text = line.decode(self.encoding)
         except UnicodeDecodeError as error:
             is_first = number == 1
             number += line.count(b"\n", 0, error.start)

@@ -143,9 +143,10 @@ def named_folder(name_or_dir: str | Path) -> Path:
             "`name_or_dir` must be a folder, not a file. "
             f"Received: {name!r}.{advice}"
         )
+    names = ", ".join(shipped_models()) or "none in this wheel, the small one"
     raise FileNotFoundError(
-        f"`name_or_dir` must be {FORMS}. Shipped names: "
-        f"{', '.join(shipped_models())}. Received: {name!r}."
+        f"`name_or_dir` must be {FORMS}. Shipped names: {names}. Received: "
+        f"{name!r}."
     )
 
 

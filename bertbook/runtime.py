@@ -7,10 +7,11 @@ backend is chosen, and its start-up log held back, whoever imports first.
 import functools
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -39,6 +40,13 @@ NO_FAST_PRODUCTS = (
 FIRST_BFLOAT16_GPU = (8, 0)  # compute capability of the A100
 FIRST_FLOAT16_GPU = (7, 0)  # of the V100; the T4 has 7.5
 TPU = (99,)  # stands for a compute capability, which TPUs have not
+# A line of a package's list of what it needs, and parts of it.
+REQUIREMENT = re.compile(
+    r"""(?P<name>[\w.-]+)\s*(?P<versions>[^;\[]*?)"""
+    r"""(?:\s*;\s*extra == ["'](?P<extra>[\w-]+)["'])?"""
+)
+LEAST = re.compile(r">=\s*([0-9.]+)")
+NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 _forks: list[int] = []  # processes between the one that loaded Keras and this
 
 # One thread at a time chooses the backend, imports it and holds back file
@@ -68,7 +76,8 @@ def setup(seed: int = 0) -> None:
         seed: Seed of Python, NumPy and the backend.
 
     Raises:
-        ImportError: Neither TensorFlow nor JAX is installed.
+        ImportError: Neither TensorFlow nor JAX is installed, or a package is
+            missing or too old; the message says what to install.
         ValueError: KERAS_BACKEND names another backend, or JAX_PLATFORMS a
             platform that is not here.
 
@@ -77,6 +86,7 @@ def setup(seed: int = 0) -> None:
     bertbook ..., Keras ... on ...
     Device: ...
     """
+    check_versions(needed_packages(choose_backend()))
     keras = load_keras()
     keras.utils.set_random_seed(seed)
     facts = describe()
@@ -86,6 +96,67 @@ def setup(seed: int = 0) -> None:
     if device == "CPU":
         device += f", {core_count()} core{'s' * (core_count() > 1)}"
     print(f"Device: {device}")
+
+
+def needed_packages(backend: str) -> dict[str, str]:
+    """Returns what bertbook asks of each package, such as ">=2,<3".
+
+    Args:
+        backend: The backend, which is asked for beside what is always needed.
+
+    >>> needed_packages("jax")["numpy"]
+    '>=2.0'
+    """
+    try:
+        lines = metadata.requires("bertbook") or []
+    except metadata.PackageNotFoundError:  # a bare folder
+        return {"numpy": ">=2.0"}
+    needed = {}
+    for line in lines:
+        found = REQUIREMENT.fullmatch(line)
+        if found and found["extra"] in (None, backend):
+            needed[found["name"]] = found["versions"]
+    return needed
+
+
+def check_versions(needed: Mapping[str, str]) -> None:
+    """Refuses packages that are missing or too old.
+
+    pip sees to that, but not where it was told `--no-deps`, as on Colab.
+
+    Args:
+        needed: As `needed_packages` returns it. Of the versions the least one
+            counts: a newer one than those that were tried may do.
+
+    Raises:
+        ImportError: A package is missing or too old; the message says what to
+            install.
+    """
+    wrong = []
+    for name, versions in needed.items():
+        least = LEAST.search(versions)
+        try:
+            here = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            if not _is_installed(name):  # as `tensorflow-cpu` installs it
+                wrong.append((f"{name} is missing", f"{name}{versions}"))
+            continue
+        if least and _numbers(here) < _numbers(least[1]):
+            said = f"{name} is {here}, and must be {least[1]} or newer"
+            wrong.append((said, f"{name}{versions}"))
+    if wrong:
+        packages = " ".join(f"'{line}'" for _, line in wrong)
+        raise ImportError(
+            f"bertbook needs other packages: {'; '.join(s for s, _ in wrong)}. "
+            f"Run `pip install {packages}` (in a notebook `%pip`), then start "
+            "Python again (in Colab *Runtime*, *Restart session*)."
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    """Returns the numbers that a version begins with."""
+    numbers = NUMBERS.match(version)
+    return [int(part) for part in numbers[0].split(".")] if numbers else []
 
 
 def choose_backend() -> str:

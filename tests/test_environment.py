@@ -42,6 +42,7 @@ TARGETS = [
     "badges",
     "address",
     "wheel",
+    "small-wheel",
     "checksums",
     "mutants",
     "bench",

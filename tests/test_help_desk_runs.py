@@ -1,11 +1,9 @@
 """The experiment of the help desk: its parts, without training."""
 
 import csv
-from collections import Counter
 
 from bertbook.config import BertConfig
 from experiments import help_desk
-from experiments.floors import written_in
 
 
 def test_a_slip_is_a_row_of_the_table():
@@ -14,20 +12,6 @@ def test_a_slip_is_a_row_of_the_table():
     assert set(help_desk.WRONG) < set(tickets)
     data = help_desk.read("messages")
     assert {str(ticket) for ticket in help_desk.WRONG} < set(data["id"])
-
-
-def test_the_functions_are_those_of_the_chapter():
-    names = "one_spelling", "mend"
-    found = written_in(help_desk.CHAPTER, *names, Counter=Counter)
-    one_spelling, mend = (found[name] for name in names)
-    known = {"a ": "A", "A": "A", "b": "b"}
-    assert one_spelling(["a ", "A", "A", "b"]) == known
-    row = {"ticket": "1", "message": " Two  words", "department": "A "}
-    again = row | {"ticket": "2", "message": "two WORDS "}
-    empty = row | {"ticket": "3", "message": " "}
-    data, left_out = mend([row, again, empty], "message", "department")
-    assert data == {"id": ["1"], "text": ["Two words"], "label": ["A"]}
-    assert left_out == [("2", "A, seen before as A"), ("3", "an empty cell")]
 
 
 def test_counted_words_judge_each_row_in_the_half_that_did_not_see_it():

@@ -56,6 +56,37 @@ def test_choice_of_the_backend(installed, expected, fresh):
     assert choose_backend() == expected
 
 
+def test_the_needed_packages_are_those_of_the_list():
+    needed = runtime.needed_packages("jax")
+    assert {"keras", "numpy", "safetensors", "tokenizers", "jax"} <= set(needed)
+    assert "tensorflow" not in needed
+    assert needed["jax"] == ">=0.7"
+    runtime.check_versions(runtime.needed_packages(choose_backend()))
+
+
+def test_what_is_missing_or_too_old_is_told_with_its_remedy(monkeypatch):
+    versions = {"keras": "3.9.2", "numpy": "2.10.0rc1", "jax": "0.7.1"}
+
+    def version(name):
+        if name not in versions:
+            raise metadata.PackageNotFoundError(name)
+        return versions[name]
+
+    monkeypatch.setattr(metadata, "version", version)
+    install(monkeypatch, "keras", "tensorflow")
+    runtime.check_versions({"tensorflow": ">=2.20"})  # under another name
+    runtime.check_versions({"numpy": ">=2.9", "jax": ">=0.7"})
+    needed = {"keras": "<4,>=3.13", "pooch": ">=1.8", "numpy": ">=2.0"}
+    with pytest.raises(ImportError) as error:
+        runtime.check_versions(needed)
+    assert str(error.value) == (
+        "bertbook needs other packages: keras is 3.9.2, and must be 3.13 or "
+        "newer; pooch is missing. Run `pip install 'keras<4,>=3.13' "
+        "'pooch>=1.8'` (in a notebook `%pip`), then start Python again (in "
+        "Colab *Runtime*, *Restart session*)."
+    )
+
+
 def test_the_environment_variable_wins(fresh):
     install(fresh, "jax", "tensorflow")
     for name in BACKENDS:

@@ -15,6 +15,7 @@ from hatchling import build
 import book
 import checksums
 import first_cell
+import small_wheel
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,31 @@ def test_wheel_holds_nothing_else(names):
     assert {top for top in tops if not top.endswith(".dist-info")} == {
         "bertbook"
     }
+
+
+@pytest.fixture(scope="module")
+def small(wheel):
+    """The wheel without models."""
+    path = wheel.parent / "small" / wheel.name
+    path.parent.mkdir()
+    small_wheel.write_small(wheel, path)
+    return path
+
+
+def test_the_small_wheel_is_the_whole_one_without_models(wheel, names, small):
+    with zipfile.ZipFile(small) as archive, zipfile.ZipFile(wheel) as whole:
+        kept = archive.namelist()
+        left_out = set(names) - set(kept)
+        record = next(name for name in kept if name.endswith("/RECORD"))
+        listed = archive.read(record).decode().splitlines()
+        assert {line.split(",")[0] for line in listed} == set(kept)
+        for name in set(kept) - {record}:
+            assert archive.read(name) == whole.read(name)
+    assert set(kept) < set(names)
+    assert all(name.startswith("bertbook/_data/") for name in left_out)
+    assert "bertbook/_data/models/mini/model.safetensors" in left_out
+    assert "bertbook/_data/samples/help_desk/messages.csv" in kept
+    assert small.stat().st_size < 1_000_000 < wheel.stat().st_size / 50
 
 
 def test_wheel_installs_the_script(wheel):

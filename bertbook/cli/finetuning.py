@@ -86,6 +86,13 @@ def _add_run(add) -> None:
     add("--data-dir", help="folder with official files; without it the cache")
     add("--task", choices=own_data.TASKS, help=own_data.TASK_HELP)
     add("--limit", type=count, help="rows to train on; without it all")
+    add(
+        "--mend",
+        action="store_true",
+        help="leave out rows of a file that do not fit and texts that occur "
+        "again, give each label one spelling, and say so; without it such a "
+        "row is an error",
+    )
 
 
 def _add_recipe(add) -> None:
@@ -152,8 +159,13 @@ def _add_recipe(add) -> None:
     add(
         "--checkpoint-steps",
         type=int,
-        default=500,
-        help="steps between checkpoints",
+        help="steps between checkpoints; without it time alone counts",
+    )
+    add(
+        "--checkpoint-minutes",
+        type=float,
+        default=10.0,
+        help="minutes after which a checkpoint is written",
     )
     add("--dtype", help=DTYPE)
 
@@ -193,6 +205,7 @@ def finetune(options) -> None:
             layer_decay=options.layer_decay,
             patience=options.patience,
             checkpoint_steps=options.checkpoint_steps,
+            checkpoint_minutes=options.checkpoint_minutes,
             stride=options.stride,
             packed=options.packed,
             metric=options.metric,

@@ -96,6 +96,8 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     columns: dict[str, Any] = named_columns(options)
     name, data_dir = options.dataset, options.data_dir
     share = _share(options.dev)
+    if options.mend:
+        columns["mended"] = _Told()
     has_parts = name in SETS or Path(name).expanduser().is_dir()
     if share is not None and has_parts:
         raise ValueError(
@@ -112,6 +114,15 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     if has_parts:
         return train, load(name, "dev", data_dir, **columns)
     return train, None
+
+
+class _Told(list):
+    """What was mended, printed as it is added, each change once."""
+
+    def append(self, change: tuple[str, str]) -> None:
+        if change not in self:
+            super().append(change)
+            print(": ".join(change))
 
 
 def read_one(options: Any) -> dict:
@@ -177,6 +188,7 @@ def as_options(message: str, given_as: str = "dataset") -> str:
     """
     message = CALL.sub(lambda call: f"`{call[1]}`", message)
     message = KEYWORD.sub(_option, message)
+    message = message.replace("`mended`", "`--mend`")
     return message.replace("`name`", f"`{given_as}`")
 
 

@@ -126,7 +126,7 @@ def read_labels(
     values = [x.strip() if isinstance(x, str) else x for x in values]
     first: dict[str, int] = {}
     for row, (place, value) in enumerate(zip(places, values, strict=True)):
-        kind = _kind(f"{file}, {place}", value, typed)
+        kind = kind_of_label(f"{file}, {place}", value, typed)
         first.setdefault(kind, row)
     if "comma" in first and first.keys() <= {"comma", "integer"}:
         row = first["comma"]
@@ -147,8 +147,13 @@ def read_labels(
     return [change(value) for value in values]
 
 
-def _kind(place: str, value: Any, typed: bool) -> str:
-    """Returns what a label is; refuses a missing one."""
+def kind_of_label(place: str, value: Any, typed: bool) -> str:
+    """Returns what a label is.
+
+    Raises:
+        ValueError: It is missing, or none of a name, a number and a list.
+    """
+    value = value.strip() if isinstance(value, str) else value
     missing = value is None or value == "" or _is_nan(value)
     if missing:
         raise ValueError(

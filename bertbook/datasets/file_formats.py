@@ -20,7 +20,8 @@ SAMPLE = 21  # records that show which delimiter a file has
 EXCEL_MARK = re.compile(r'"?sep=(.)"?')  # the first line of Excel's files
 QUOTED_FIELD = re.compile(r'"(?:[^"]|"")*"')
 
-Row = tuple[str, list[Any]]
+# Where a row stands, such as "line 3", and its values, or what is wrong.
+Row = tuple[str, list[Any] | ValueError]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Table:
     Attributes:
         names: Its columns, in order.
         read: Takes names of columns, and yields for each row its place, such
-            as "line 3", and their values.
+            as "line 3", and their values; or an error that names both, where
+            the row does not fit.
         typed: Whether values have types, as in JSON; else they are texts.
     """
 
@@ -97,10 +99,12 @@ def _delimited(file: DataFile, form: _Form) -> Table:
         places = [names.index(column) for column in columns]
         for number, fields in itertools.islice(_records(file, form), 1, None):
             if len(fields) != len(names):
-                raise ValueError(
+                wrong = ValueError(
                     f"{file}, line {number}: there must be {len(names)} "
                     f"columns. Received: {len(fields)}."
                 )
+                yield f"line {number}", wrong
+                continue
             yield f"line {number}", [fields[place] for place in places]
 
     return Table(names, read, typed=False)
@@ -271,10 +275,12 @@ def _table_of_objects(
             new = [name for name in value.keys() - set(names) if known(name)]
             if lacking or new:
                 said = "without" if lacking else "with"
-                raise ValueError(
+                wrong = ValueError(
                     f"{file}, {place}: the columns must be those of the first "
                     f"row. Received: a row {said} {min(lacking or new)!r}."
                 )
+                yield place, wrong
+                continue
             yield place, [value[column] for column in columns]
 
     return Table(names, read, typed=True)

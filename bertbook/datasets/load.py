@@ -40,6 +40,7 @@ def load_dataset(
     choices_column: str | None = None,
     dev: float | None = None,
     seed: int = 0,
+    mended: list[tuple[str, str]] | None = None,
 ) -> Columns:
     """Loads a data set, or a file of your own, as a dict of columns.
 
@@ -104,11 +105,18 @@ def load_dataset(
         dev: The share of the rows of a file that are for dev, such as 0.1;
             `train_dev_split` says how they are drawn.
         seed: Seed of this draw.
+        mended: A list: the table of a file of your own is then mended and not
+            refused, and for each change the list gets a place, such as
+            "line 3", and what was done. Rows with an empty cell or with too
+            few are left out, and so are texts that occur again, whatever their
+            capitals. A label has its most frequent spelling. A file that is
+            not UTF-8 is read as Windows writes it in the West. Words and tags
+            may have spaces between them, and an answer may be the text alone.
 
     Returns:
         A dict of columns, as `finetune`, `evaluate` and `train_dev_split` take.
-        Of a file of your own no row is left out: a value that is missing, or
-        of another kind, is an error that names its line.
+        Of a file of your own no row is left out without `mended`: a value that
+        is missing, or of another kind, is an error that names its line.
 
     Raises:
         ValueError: `name` or `split` is unknown, a file is damaged, its
@@ -145,10 +153,11 @@ def load_dataset(
     }
     if not _is_known(name) and is_own(name):
         _refuse({"data_dir": data_dir}, "of known sets alone")
-        return load_own(name, split, asked, dev, seed)
+        return load_own(name, split, asked, dev, seed, mended)
     named = {f"{role}_column": header for role, header in asked.items()}
     known = _check_name(name)
-    _refuse({**named, "dev": dev}, f"of own files alone, not of {known!r}")
+    own = {**named, "dev": dev, "mended": mended}
+    _refuse(own, f"of own files alone, not of {known!r}")
     split = "dev" if split is None else split
     return SETS[known].read(find_dataset(known, split, data_dir), split)
 

@@ -9,6 +9,7 @@ before it, such as "07", is none, so that a column with one stays text. "NA",
 """
 
 import difflib
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 
 from bertbook.checks import is_integer, listed
 from bertbook.datasets.cells import (
+    kind_of_label,
     list_of,
     names_that_hold,
     read_labels,
@@ -24,6 +26,7 @@ from bertbook.datasets.cells import (
     weight_of,
 )
 from bertbook.datasets.file_formats import Table
+from bertbook.datasets.mending import Mended, found_answer, mend_columns
 from bertbook.datasets.readers import list_answers
 from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import split_tag
@@ -135,6 +138,7 @@ def _named_columns(
     """Returns the columns named in the call, each of which must be there."""
     several = role == "label" and isinstance(headers, list | tuple)
     given = list(headers) if several else [headers]
+    given = [_in_its_case(name, names) for name in given]
     if several and not 2 <= len(set(map(str, given))) == len(given):
         raise ValueError(
             f"`{role}_column` must be a name, or name two columns or more, "
@@ -149,6 +153,14 @@ def _named_columns(
                 f"{listed(names)}.{offer} Received: {name!r}."
             )
     return given
+
+
+def _in_its_case(name: Any, names: Sequence[str]) -> Any:
+    """Returns the column that a name means, whatever its capitals."""
+    if not isinstance(name, str) or name in names:
+        return name
+    alike = [other for other in names if other.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else name
 
 
 def _found_columns(
@@ -249,13 +261,20 @@ def _check_learned(
         )
 
 
-def read_columns(file: DataFile, table: Table, chosen: Chosen) -> Columns:
+def read_columns(
+    file: DataFile,
+    table: Table,
+    chosen: Chosen,
+    mended: Mended | None = None,
+) -> Columns:
     """Returns the rows of a table as our columns.
 
     Args:
         file: The file, for messages.
         table: The table.
         chosen: What `choose_columns` returned.
+        mended: Gets the place of each row that does not fit, and why it was
+            left out; None refuses such a row.
 
     Raises:
         ValueError: A value is missing or of another type, or a row does not
@@ -266,14 +285,17 @@ def read_columns(file: DataFile, table: Table, chosen: Chosen) -> Columns:
     data: Columns = {role: [] for role in chosen}
     places = []
     for place, values in table.read(headers):
-        cells = dict(zip(headers, values, strict=True))
-        row = {
-            role: _value(
-                f"{file}, {place}", role, [cells[n] for n in names], table.typed
-            )
-            for role, names in chosen.items()
-        }
-        _check_row(f"{file}, {place}", row)
+        try:
+            if isinstance(values, ValueError):
+                raise values
+            cells = dict(zip(headers, values, strict=True))
+            row = _row(f"{file}, {place}", cells, chosen, table.typed, mended)
+        except ValueError as error:
+            if mended is None:
+                raise
+            why = str(error).removeprefix(f"{file}, {place}: ")
+            mended.append((place, why.rstrip(".")))
+            continue
         for role, value in row.items():
             data[role].append(value)
         places.append(place)
@@ -285,7 +307,56 @@ def read_columns(file: DataFile, table: Table, chosen: Chosen) -> Columns:
         _check_choices(file, places, data)
     if "question" in data and "id" in data:
         _check_ids(file, places, data["id"])
-    return data
+    return data if mended is None else mend_columns(data, places, mended)
+
+
+def _row(
+    place: str,
+    cells: Mapping[str, Any],
+    chosen: Chosen,
+    typed: bool,
+    mended: Mended | None,
+) -> dict[str, Any]:
+    """Returns the values of a row by their roles."""
+    row = {}
+    for role, names in chosen.items():
+        values = [cells[name] for name in names]
+        if mended is not None and not typed and len(values) == 1:
+            values = _from_plain(place, role, values[0], cells, chosen, mended)
+        is_answer = role == "answers" and isinstance(values[0], list)
+        row[role] = _value(place, role, values, typed or is_answer)
+    if mended is not None and "label" in row and len(chosen["label"]) == 1:
+        kind_of_label(place, row["label"], typed)
+    _check_row(place, row)
+    return row
+
+
+def _from_plain(
+    place: str,
+    role: str,
+    value: str,
+    cells: Mapping[str, Any],
+    chosen: Chosen,
+    mended: Mended,
+) -> list[Any]:
+    """Returns what a cell means that a person wrote, and not a program.
+
+    Words and tags may have spaces between them, and an answer may be a text
+    that the context holds.
+    """
+    if value.lstrip().startswith("["):  # JSON
+        return [value]
+    if role in ("tokens", "tags"):
+        return [json.dumps(value.split())]
+    if role == "answers" and "context" in chosen:
+        context = cells[chosen["context"][0]]
+        answers = found_answer(place, context, value)
+        for answer in answers:
+            if (count := context.count(answer["text"])) > 1:
+                why = f"the answer stands {count} times; the first is taken"
+                mended.append((place.rpartition(", ")[2], why))
+        return [answers]
+    return [value]
 
 
 def _value(place: str, role: str, values: list[Any], typed: bool) -> Any:

@@ -28,6 +28,7 @@ from bertbook.datasets.file_formats import (
     open_parquet,
     open_tsv,
 )
+from bertbook.datasets.mending import Mended, check_mended, readable
 from bertbook.datasets.own_columns import (
     choose_columns,
     is_known,
@@ -72,6 +73,7 @@ def load_own(
     asked: Mapping[str, Any],
     dev: float | None = None,
     seed: int = 0,
+    mended: Mended | None = None,
 ) -> Columns:
     """Returns the columns of a file, of a part of it, or of one in a folder.
 
@@ -81,6 +83,7 @@ def load_own(
         asked: What the file calls our columns, where it is told.
         dev: The share of the rows that are for dev.
         seed: Seed of the draw of these.
+        mended: As in `load_dataset`.
 
     Raises:
         FileNotFoundError: There is no such file or folder.
@@ -101,7 +104,8 @@ def load_own(
             "of the rows for dev, such as 0.1; without `dev` all rows are "
             f"read. Received: {split!r} and `dev` {dev!r}."
         )
-    data = read_own(path, asked)
+    check_mended(mended)
+    data = read_own(path, asked, mended)
     if drawn and dev is not None:
         train, held_out = train_dev_split(data, dev, seed)
         data = train if split == "train" else held_out
@@ -430,18 +434,23 @@ def _only_member(path: Path) -> str:
     return files[0]
 
 
-def read_own(path: Path, asked: Mapping[str, Any]) -> Columns:
+def read_own(
+    path: Path, asked: Mapping[str, Any], mended: Mended | None = None
+) -> Columns:
     """Returns all rows of a file.
 
     Args:
         path: The file.
         asked: What the file calls our columns, where it is told.
+        mended: As in `load_dataset`.
 
     Raises:
         ValueError: It is damaged or not of a known form, or its columns or
             values do not fit.
     """
     file, ending = _open(path)
+    if mended is not None and ending != ".parquet":
+        file = readable(file, mended)
     told = {name for name in asked.values() if isinstance(name, str)}
 
     def known(name: str) -> bool:
@@ -467,7 +476,8 @@ def read_own(path: Path, asked: Mapping[str, Any]) -> Columns:
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
         raise ValueError(f"{file} must hold examples. Received: none.")
-    return read_columns(file, table, choose_columns(file, table.names, asked))
+    chosen = choose_columns(file, table.names, asked)
+    return read_columns(file, table, chosen, mended)
 
 
 def _json_of(file: DataFile) -> tuple[Any, bool]:

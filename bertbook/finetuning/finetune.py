@@ -45,6 +45,9 @@ NOT_RECORDED = (
     "transformers_version",
 )
 MOST_EPOCHS = 1_000_000  # so that steps can be counted in 64 bits
+MOST_MINUTES = 1_000_000  # what a `timedelta` holds, by far
+# Options that say nothing about the weights that a run ends with.
+PACES = "checkpoint_steps", "checkpoint_minutes"
 TASKS = {
     "BertForSequenceClassification": Texts,
     "BertForMultipleChoice": Choices,
@@ -71,7 +74,12 @@ class FinetuningOptions:
             never stops early.
         evaluation_steps: Steps between evaluations on dev; None means once an
             epoch.
-        checkpoint_steps: Steps between checkpoints, where there is `out`.
+        checkpoint_steps: Steps between checkpoints, where there is `out`. None
+            counts minutes alone; where several processes train together, it
+            means once an evaluation.
+        checkpoint_minutes: Minutes after which a checkpoint is written,
+            whatever the steps; None counts steps alone. Not looked at where
+            several processes train together.
         stride: Tokens from one window of a long text to the next, for
             questions and tags; None takes half of a window.
         strategy: Which pieces of a word get its tag: "first", "last" or "all".
@@ -99,7 +107,8 @@ class FinetuningOptions:
     layer_decay: float = 1.0
     patience: int | None = None
     evaluation_steps: int | None = None
-    checkpoint_steps: int = 500
+    checkpoint_steps: int | None = None
+    checkpoint_minutes: float | None = 10.0
     stride: int | None = None
     strategy: str = "first"
     packed: bool = False
@@ -107,11 +116,21 @@ class FinetuningOptions:
     verbose: bool = True
 
     def __post_init__(self):
-        check_count(self.checkpoint_steps, "checkpoint_steps")
-        for name in ("patience", "evaluation_steps", "stride"):
+        for name in (
+            "patience",
+            "evaluation_steps",
+            "checkpoint_steps",
+            "stride",
+        ):
             value = getattr(self, name)
             if value is not None:
                 check_count(value, name)
+        minutes = self.checkpoint_minutes
+        if minutes is not None and not 0.0 < as_number(minutes) <= MOST_MINUTES:
+            raise ValueError(
+                "`checkpoint_minutes` must be a finite number above 0, or "
+                f"None, which counts steps alone. Received: {minutes!r}."
+            )
         check_switch(self.packed, "packed")
         check_switch(self.verbose, "verbose")
         if not 0.0 <= _in_float32(self.weight_decay) < np.inf:
@@ -263,7 +282,8 @@ def finetune(
         judge = Judge(model, dev_task, options.metric, batch_size, metrics)
         check_monitored(callbacks, ["loss", *(f"dev_{n}" for n in judge.names)])
         # Records of version 0.1.0 lack the second.
-        unrecorded = ["verbose"] if options.packed else ["verbose", "packed"]
+        unrecorded = ["verbose", *PACES]
+        unrecorded += [] if options.packed else ["packed"]
         record = {
             "epochs": int(epochs),
             "learning_rate": float(learning_rate),

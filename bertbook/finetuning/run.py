@@ -5,6 +5,7 @@ Differences: the best weights on dev are kept, where the paper keeps the last.
 
 import contextlib
 import functools
+from datetime import timedelta
 
 import numpy as np
 
@@ -180,7 +181,7 @@ class Run:
         ]
         if self.folder is not None:
             tasks.append((None, self.folder.open_log(done).add))
-            tasks.append((self.options.checkpoint_steps, self._save))
+            tasks += [(pace, self._save) for pace in self._checkpoint_paces()]
             tasks.append((tasks[0][0], self.folder.draw_log))
         monitor = Monitor(
             self.total_steps,
@@ -202,6 +203,20 @@ class Run:
         if monitor.done < self.total_steps and not self._is_over():
             self.is_stopped = True
             monitor.finish()
+
+    def _checkpoint_paces(self):
+        """Returns after how many steps, and what time, checkpoints are due."""
+        steps, minutes = (
+            self.options.checkpoint_steps,
+            self.options.checkpoint_minutes,
+        )
+        if process_count() > 1:  # their clocks differ, and all save together
+            evaluation = self.options.evaluation_steps or self.steps_per_epoch
+            return [steps or evaluation]
+        if steps is None and minutes is None:
+            return [self.total_steps]
+        time = None if minutes is None else timedelta(minutes=float(minutes))
+        return [pace for pace in (steps, time) if pace is not None]
 
     def _epoch_callbacks(self, done):
         """Returns the callbacks that `fit` calls beside the monitor."""

@@ -4,6 +4,7 @@ import csv
 import math
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from bertbook.batches.progress import progress_bar, time_left
@@ -101,7 +102,9 @@ class Monitor(keras.callbacks.Callback):
         names: What the logs of Keras are called in a row.
         tasks: Pairs of a number of steps and a function of the row, called
             in their order when they are due, and all at the end. None for
-            the number means with every row.
+            the number means with every row; a `timedelta` is the time after
+            which the function is due again. A function that two pairs name is
+            called once for a row.
         accumulation: Batches that make one step.
         verbose: Whether to print every row.
         unit: What `amount` counts.
@@ -139,6 +142,7 @@ class Monitor(keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         """Starts the clock."""
         self.start = self.last = time.perf_counter()
+        self.called = {}  # when each function was called last
         self.last_step = self.done
 
     def on_train_batch_end(self, batch, logs=None):
@@ -158,17 +162,27 @@ class Monitor(keras.callbacks.Callback):
         if self.done > self.last_step:
             self._report()
             return
-        for steps, function in self.tasks:  # the others have seen the last row
-            if steps is not None and self.done % steps:
-                function(self.row)
+        late = {  # the others have seen the last row
+            function: None
+            for pace, function in self.tasks
+            if isinstance(pace, timedelta)
+            or (pace is not None and self.done % pace)
+        }
+        for function in late:
+            function(self.row)
 
     def _report(self):
         """Makes a row, and does what is due."""
         model = self.model  # asked for, JAX brings its variables up to date
         row = self.row = self._row(self.logs)
-        for steps, function in self.tasks:
-            if steps is None or self._is_due((steps, function)):
-                function(row)
+        due = {
+            function: None
+            for pace, function in self.tasks
+            if pace is None or self._is_due((pace, function))
+        }
+        for function in due:
+            function(row)
+            self.called[function] = time.perf_counter()
         model.reset_metrics()
         if self.verbose:
             self._print(row)
@@ -184,10 +198,13 @@ class Monitor(keras.callbacks.Callback):
         return self.seconds is not None and self.seconds_spent() > self.seconds
 
     def _is_due(self, task):
-        steps, _ = task
-        if steps is None:
-            return False
-        return self.is_last or self.done // steps > self.before // steps
+        pace, function = task
+        if pace is None or self.is_last:
+            return self.is_last and pace is not None
+        if isinstance(pace, timedelta):
+            waited = time.perf_counter() - self.called.get(function, self.start)
+            return waited >= pace.total_seconds()
+        return self.done // pace > self.before // pace
 
     def _row(self, logs):
         """Returns the means since the last row.

@@ -184,6 +184,16 @@ def test_a_loop_that_does_not_end(monkeypatch):
     assert words.endswith("not done after 1 s: does the loop end?")
 
 
+def test_a_call_that_waits_has_more_time_but_not_for_ever(monkeypatch):
+    monkeypatch.setattr(workbench, "SECONDS", 1)
+    monkeypatch.setattr(workbench, "PATIENCE", 2)
+    source = "def split_words(characters):\n    import time\n    time.sleep({})"
+    words = workbench.fault("split_words", source.format(1.5))
+    assert "does the loop end?" not in words
+    words = workbench.fault("split_words", source.format(60))
+    assert words.endswith("not done after 1 s: does the loop end?")
+
+
 def test_a_helper_needs_a_name_of_its_own():
     source = OWN_SPLIT.replace("flush", "tokenize")
     assert workbench.fault("split_words", source) == (

@@ -73,6 +73,22 @@ def test_a_share_draws_dev_from_the_file_by_the_seed(calls):
     assert train["text"] != dev["text"]
 
 
+def test_a_table_is_mended_where_asked_and_each_change_told_once(
+    tmp_path, capsys
+):
+    path = tmp_path / "a.csv"
+    lines = [f"text {n},{'ab'[n % 2]}" for n in range(8)]
+    path.write_text("\n".join(["text,label", *lines, "lost,", "x"]))
+    train, dev = parts_of(path, "--mend", "--dev", "0.25")
+    assert (len(train["text"]), len(dev["text"])) == (6, 2)
+    assert capsys.readouterr().out.splitlines() == [
+        "line 10: `label` must not be missing. Received: ''",
+        "line 11: there must be 2 columns. Received: 1",
+    ]
+    with pytest.raises(ValueError, match="`--mend` is of own files alone"):
+        parts_of("opinions", "--mend")
+
+
 def test_a_second_file_is_dev(calls, tmp_path):
     path = tmp_path / "0.1"  # a file, although it looks like a share
     path.write_text("")

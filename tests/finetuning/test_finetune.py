@@ -379,6 +379,37 @@ def test_a_run_that_stopped_twice_ends_as_one_that_did_not(
         assert {k: history[k] for k in before} == before
 
 
+BY_TIME = {"checkpoint_steps": None, "checkpoint_minutes": 1e-9}
+
+
+def test_minutes_make_a_checkpoint_whatever_the_steps(whole, tmp_path):
+    out = tmp_path / "stopped"
+    for number, step in ((3, 3), (1, 4)):  # with the first step of each call
+        with killed_at_save(number):
+            run(out, **BY_TIME)
+        assert checkpoints_of(out)[-1] == step
+    run(out, **BY_TIME)
+    name = "model.safetensors"
+    assert (out / name).read_bytes() == (whole[0] / name).read_bytes()
+    run(tmp_path / "long", checkpoint_steps=None)
+    assert checkpoints_of(tmp_path / "long") == checkpoints_of(out)[-1:]
+
+
+def test_a_run_goes_on_with_checkpoints_at_another_pace(whole, tmp_path):
+    with killed_at_save(1):
+        run(tmp_path)
+    path = tmp_path / "run.json"
+    record = json.loads(path.read_text())
+    assert not {"checkpoint_steps", "checkpoint_minutes"} & set(
+        record["options"]
+    )
+    record["options"]["checkpoint_steps"] = 500  # as version 0.1.0 wrote
+    path.write_text(json.dumps(record))
+    run(tmp_path, **BY_TIME)
+    name = "model.safetensors"
+    assert (tmp_path / name).read_bytes() == (whole[0] / name).read_bytes()
+
+
 def last_arrays(out):
     """The newest checkpoint: weights, moments, states of random numbers."""
     path = max((out / "checkpoints").glob("*.safetensors"))
@@ -514,7 +545,12 @@ def test_options_out_of_range_are_refused():
         ({"layer_decay": 0.0}, r"`layer_decay` must be in \(0, 1\].*: 0.0"),
         ({"patience": 0}, "`patience` must be an integer >= 1. Received: 0"),
         ({"evaluation_steps": 0}, "`evaluation_steps` must be an integer"),
-        ({"checkpoint_steps": None}, "`checkpoint_steps` must be .*: None"),
+        ({"checkpoint_steps": 0}, "`checkpoint_steps` must be .*: 0"),
+        ({"checkpoint_minutes": 0}, "`checkpoint_minutes` must be .*: 0"),
+        (
+            {"checkpoint_minutes": math.nan},
+            "`checkpoint_minutes` must be .*: nan",
+        ),
         (
             {"weight_decay": -0.1},
             "`weight_decay` must be a finite .* >= 0.*-0.1",
