@@ -37,4 +37,5 @@ PARTS: dict[str, Part] = {
     "pretrain": pretraining.PRETRAIN,
     "TextClassifier": tasks.TEXT_CLASSIFIER,
     "finetune": tasks.FINETUNE,
+    "ChoiceModel": tasks.CHOICE_MODEL,
 }
