@@ -37,6 +37,7 @@ PARTS: dict[str, Part] = {
     "pretrain": pretraining.PRETRAIN,
     "TextClassifier": tasks.TEXT_CLASSIFIER,
     "finetune": tasks.FINETUNE,
+    "ChoiceModel": tasks.CHOICE_MODEL,
     "bio_spans": tasks.BIO_SPANS,
     "label_words": tasks.LABEL_WORDS,
     "TagModel": tasks.TAG_MODEL,
