@@ -133,6 +133,7 @@ class DataFile:
         Raises:
             ValueError: The file is damaged.
         """
+        check_no_pointer(self.path)
         try:
             with self._open() as file:
                 yield file
@@ -165,6 +166,24 @@ class DataFile:
                 "write the file again as UTF-8."
             ) from error
         return text.removeprefix("\ufeff") if number == 1 else text
+
+
+POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+def check_no_pointer(path: Path) -> None:
+    """Refuses a file that Git LFS has left in place of a large one.
+
+    Raises:
+        ValueError: It is a pointer.
+    """
+    with open(path, "rb") as file:
+        start = file.read(len(POINTER))
+    if start == POINTER:
+        raise ValueError(
+            f"{path} must be the file itself. Received: a pointer of Git LFS "
+            "to it; `git lfs pull` in its repository fetches the file."
+        )
 
 
 def parse_json(text: str, name: str) -> Any:

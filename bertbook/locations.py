@@ -6,7 +6,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from bertbook.files import files_named, folder_to_read, locked
+from bertbook.files import (
+    check_no_pointer,
+    files_named,
+    folder_to_read,
+    locked,
+)
 
 FORMS = (
     'a shipped name ("mini"), a folder in the Hugging Face layout '
@@ -93,10 +98,16 @@ def find_folder(name_or_dir: str | Path) -> Path:
     Raises:
         FileNotFoundError: It is none of them; the message lists the forms. A
             preset of KerasHub has no folder.
-        ValueError: `files.folder_to_read` raises it.
+        ValueError: `files.folder_to_read` raises it, or a file there is only
+            a pointer of Git LFS.
         ImportError: A "hf://" name without huggingface_hub.
     """
-    return folder_to_read(named_folder(name_or_dir))
+    folder = folder_to_read(named_folder(name_or_dir))
+    for path in sorted(folder.iterdir()):
+        with contextlib.suppress(OSError):  # whoever needs it will say so
+            if path.is_file():
+                check_no_pointer(path)
+    return folder
 
 
 def named_folder(name_or_dir: str | Path) -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bertbook.files import OPENERS, DataFile
+from bertbook.files import OPENERS, DataFile, check_no_pointer
 
 BLOCK = 1 << 16  # bytes read at a time
 LONGEST_LINE = 1 << 24  # bytes; what is longer is no line of a text
@@ -68,6 +68,8 @@ def read_lines(path: str) -> Iterator[str | None]:
         for line in DataFile(Path(path)).lines():
             yield _stripped(line)
     else:
+        if Path(path).is_file():  # a pipe would lose what is looked at
+            check_no_pointer(Path(path))
         with open(path, "rb", buffering=0) as file:
             yield from _decode(_read_blocks(file.fileno()), path)
 

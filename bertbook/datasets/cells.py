@@ -4,7 +4,10 @@ A value of CSV is a text; one of JSON or Parquet has a type. What is missing or
 of another type is an error that names the place and the column.
 """
 
+import ast
+import io
 import re
+import tokenize
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +33,53 @@ TOGETHER = {
     frozenset({"code", "word"}): str,
     frozenset({"list"}): list,
 }
+
+
+ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[\w.]+)?\)")
+VALUES = tokenize.STRING, tokenize.NUMBER, tokenize.NAME
+
+
+def parse_value(text: str, name: str) -> Any:
+    """Returns the value of a cell: JSON, or as Python or NumPy print it.
+
+    pandas writes a list as `['a', 'b']`, and an array as `['a' 'b']`.
+
+    Args:
+        text: The cell.
+        name: The file, the line and the column, for messages.
+
+    Raises:
+        ValueError: The text is neither.
+
+    >>> parse_value("['a' 'b']", "")
+    ['a', 'b']
+    """
+    try:
+        return parse_json(text, name)
+    except ValueError as error:
+        try:
+            return ast.literal_eval(
+                _with_commas(ARRAY.sub(r"\1", text.strip()))
+            )
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise error from None
+        except tokenize.TokenError:
+            raise error from None
+
+
+def _with_commas(text: str) -> str:
+    """Returns a list in Python; NumPy prints its values without commas."""
+    parts: list[str] = []
+    was_value = False
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_value = token.type in VALUES
+        if token.type in (tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER):
+            continue
+        if is_value and was_value:
+            parts.append(",")
+        parts.append(token.string)
+        was_value = is_value
+    return " ".join(parts)
 
 
 def text_of(place: str, column: str, value: Any, exact: bool) -> str:
@@ -60,7 +110,7 @@ def text_of(place: str, column: str, value: Any, exact: bool) -> str:
 
 
 def list_of(place: str, column: str, value: Any, typed: bool) -> list[Any]:
-    """Returns a list; in a table without types it is written as JSON.
+    """Returns a list; in a table without types it is written as a text.
 
     Args:
         place: As in `text_of`; `column` and `value` alike.
@@ -72,7 +122,7 @@ def list_of(place: str, column: str, value: Any, typed: bool) -> list[Any]:
         ValueError: It is no list, or an empty one.
     """
     if not typed:
-        value = parse_json(value, f"{place}, `{column}`")
+        value = parse_value(value, f"{place}, `{column}`")
     if not isinstance(value, list) or not value:
         raise ValueError(
             f"{place}: `{column}` must be a list of one value or more. "
@@ -119,7 +169,7 @@ def read_labels(
         typed, values = (
             True,
             [
-                parse_json(value, f"{file}, {place}, `label`")
+                parse_value(value, f"{file}, {place}, `label`")
                 for place, value in zip(places, values, strict=True)
             ],
         )
@@ -199,7 +249,7 @@ def _kind_of_text(value: str) -> str:
 def _is_json(value: str) -> bool:
     """Returns whether a text is JSON."""
     try:
-        parse_json(value, "")
+        parse_value(value, "")
     except ValueError:
         return False
     return True

@@ -10,6 +10,29 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
+# The roles of columns, and what files may call them, in small letters.
+NAMES = {
+    "id": ("id",),
+    "text": ("text", "sentence"),
+    "text_pair": ("text_pair",),
+    "choices": ("choices",),
+    "label": ("label", "labels"),
+    "weight": ("weight",),
+    "tokens": ("tokens",),
+    "tags": ("tags", "ner_tags"),
+    "question": ("question",),
+    "context": ("context",),
+    "answers": ("answers",),
+    "source": ("source",),
+    "target": ("target",),
+}
+PAIRS = (
+    ("sentence1", "sentence2"),
+    ("premise", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+)
+
 REMEDY = (
     "a dict of columns, a list of dicts, a DataFrame or a `Dataset` of Hugging "
     "Face"
@@ -48,6 +71,33 @@ def as_columns(data: Any, name: str) -> dict[str, Any]:
                 f"{column!r}."
             )
     return columns
+
+
+def with_known_names(columns: dict[str, Any]) -> dict[str, Any]:
+    """Returns columns under the names of the package, where there is no doubt.
+
+    A table in memory may have the names that a file may have, such as
+    `ner_tags` or `sentence1`. A column that already has a name of the package
+    keeps it.
+
+    Args:
+        columns: A table.
+
+    >>> with_known_names({"sentence": ["Good."], "labels": [1]})
+    {'text': ['Good.'], 'label': [1]}
+    """
+    lower = {name.lower(): name for name in columns}
+    ours: dict[str, str] = {}
+    if not {"text", "text_pair", "context"} & lower.keys():
+        pairs = [pair for pair in PAIRS if lower.keys() >= set(pair)]
+        if len(pairs) == 1:
+            first, second = (lower[name] for name in pairs[0])
+            ours |= {first: "text", second: "text_pair"}
+    for role, names in NAMES.items():
+        fitting = [lower[name] for name in names if name in lower]
+        if len(fitting) == 1 and role not in columns:
+            ours.setdefault(fitting[0], role)
+    return {ours.get(name, name): column for name, column in columns.items()}
 
 
 def check_as_many(values: Any, name: str, others: Any, of: str) -> None:

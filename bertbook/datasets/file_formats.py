@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bertbook.files import LONGEST_LINE, DataFile, parse_json
+from bertbook.files import (
+    LONGEST_LINE,
+    DataFile,
+    check_no_pointer,
+    parse_json,
+)
 
 DELIMITERS = ",;\t|"
 SAMPLE = 21  # records that show which delimiter a file has
@@ -312,6 +317,7 @@ def open_parquet(file: DataFile) -> Table:
         ImportError: Neither is installed.
         ValueError: The file is packed once more, or damaged.
     """
+    check_no_pointer(file.path)
     if file.member is not None or file.path.suffix.lower() != ".parquet":
         raise ValueError(f"{file} must be unpacked: Parquet is packed itself.")
     try:

@@ -20,39 +20,19 @@ from bertbook.datasets.cells import (
     kind_of_label,
     list_of,
     names_that_hold,
+    parse_value,
     read_labels,
     shown,
     text_of,
     weight_of,
 )
+from bertbook.datasets.columns import NAMES, PAIRS
 from bertbook.datasets.file_formats import Table
 from bertbook.datasets.mending import Mended, found_answer, mend_columns
 from bertbook.datasets.readers import list_answers
-from bertbook.files import Columns, DataFile, parse_json
+from bertbook.files import Columns, DataFile
 from bertbook.text.bio import split_tag
 
-# The roles of columns, and what files may call them, in small letters.
-NAMES = {
-    "id": ("id",),
-    "text": ("text", "sentence"),
-    "text_pair": ("text_pair",),
-    "choices": ("choices",),
-    "label": ("label", "labels"),
-    "weight": ("weight",),
-    "tokens": ("tokens",),
-    "tags": ("tags", "ner_tags"),
-    "question": ("question",),
-    "context": ("context",),
-    "answers": ("answers",),
-    "source": ("source",),
-    "target": ("target",),
-}
-PAIRS = (
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("question1", "question2"),
-    ("question", "sentence"),
-)
 # What each task needs, what it may have, and which of these is to be learned.
 KINDS = {
     ("text",): ("text_pair", "choices", "label"),
@@ -395,7 +375,7 @@ def _tag(place: str, tag: Any) -> str | int:
 def _answers(place: str, value: Any, typed: bool) -> list[dict[str, Any]]:
     """Returns the answers of a question."""
     if not typed:
-        value = parse_json(value, f"{place}, `answers`")
+        value = parse_value(value, f"{place}, `answers`")
     try:
         return list_answers(value)
     except ValueError as error:

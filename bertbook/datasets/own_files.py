@@ -20,13 +20,21 @@ import numpy as np
 
 from bertbook.checks import as_number, check_switch, is_integer
 from bertbook.datasets.cells import shown
-from bertbook.datasets.columns import as_columns
+from bertbook.datasets.columns import as_columns, with_known_names
 from bertbook.datasets.file_formats import (
+    Table,
     open_csv,
     open_json,
     open_json_lines,
     open_parquet,
     open_tsv,
+)
+from bertbook.datasets.marked_text import (
+    marks_column,
+    plain_rows,
+    read_marked,
+    read_words,
+    word_columns,
 )
 from bertbook.datasets.mending import Mended, check_mended, readable
 from bertbook.datasets.own_columns import (
@@ -34,8 +42,19 @@ from bertbook.datasets.own_columns import (
     is_known,
     read_columns,
 )
-from bertbook.datasets.readers import kept_rows, questions_of, read_tags
-from bertbook.files import DAMAGES, Columns, DataFile, parse_json
+from bertbook.datasets.readers import (
+    as_articles,
+    kept_rows,
+    questions_of,
+    read_tags,
+)
+from bertbook.files import (
+    DAMAGES,
+    Columns,
+    DataFile,
+    check_no_pointer,
+    parse_json,
+)
 
 PACKINGS = (".gz", ".xz", ".bz2", ".zip")
 ENDINGS = (
@@ -168,7 +187,9 @@ def train_dev_split(
             f"{rows}."
         )
     order = sorted(range(rows), key=lambda row: _hash(seed, row))
-    groups = _rows_by_label(columns, order) if stratify else []
+    groups = []
+    if stratify:
+        groups = _rows_by_label(with_known_names(columns), order)
     groups = groups or [order]
     counts = _share_out([len(group) for group in groups], float(dev))
     drawn = {
@@ -416,6 +437,7 @@ def _open(path: Path) -> tuple[DataFile, str]:
 
 def _only_member(path: Path) -> str:
     """Returns the only file of a ZIP archive, beside those that macOS adds."""
+    check_no_pointer(path)
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -461,13 +483,14 @@ def read_own(
         return read_tags(file, None, None)
     if ending == ".json":
         values, is_lines = _json_of(file)
-        if isinstance(values, dict) and _are_questions(values):
+        articles = as_articles(values)
+        if articles is not None:
             _refuse_names(file, asked)
-            return questions_of(file, values, unanswerable=True)
+            return questions_of(file, articles, unanswerable=True)
         if is_lines:
             table = open_json_lines(file, known)
         else:
-            table = open_json(file, values, known)
+            table = open_json(file, plain_rows(values), known)
     elif ending == ".csv":
         table = open_csv(file, known)
     elif ending in (".jsonl", ".ndjson"):
@@ -476,8 +499,36 @@ def read_own(
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
         raise ValueError(f"{file} must hold examples. Received: none.")
+    data = _read_annotations(file, table, asked)
+    if data is not None:
+        return data
     chosen = choose_columns(file, table.names, asked)
     return read_columns(file, table, chosen, mended)
+
+
+def _read_annotations(
+    file: DataFile, table: Table, asked: Mapping[str, Any]
+) -> Columns | None:
+    """Returns what tools for annotation write; None for another table."""
+    if table.typed and {"context", "qas"} <= set(table.names):
+        passages = []
+        for _, values in table.read(["context", "qas"]):
+            if isinstance(values, ValueError):
+                raise values
+            passages.append(dict(zip(("context", "qas"), values, strict=True)))
+        return questions_of(file, as_articles(passages), unanswerable=True)
+    words = word_columns(table.names, asked)
+    if words is not None:
+        return read_words(file, table, words)
+    known: tuple[str, ...] = ("text", "sentence", "data", "content")
+    told = asked.get("text")
+    if isinstance(told, str) and told:
+        known = (told.lower(),)
+    texts = [name for name in table.names if name.lower() in known]
+    marks = marks_column(table, texts[0]) if len(texts) == 1 else None
+    if marks is None or asked.get("label") not in (None, marks):
+        return None
+    return read_marked(file, table, texts[0], marks)
 
 
 def _json_of(file: DataFile) -> tuple[Any, bool]:
@@ -489,15 +540,6 @@ def _json_of(file: DataFile) -> tuple[Any, bool]:
             parse_json(first, str(file))
             return None, True
     return parse_json(text, str(file)), False
-
-
-def _are_questions(values: dict[str, Any]) -> bool:
-    """Returns whether a JSON object has the layout of SQuAD."""
-    articles = values.get("data")
-    return isinstance(articles, list) and any(
-        isinstance(article, dict) and "paragraphs" in article
-        for article in articles
-    )
 
 
 def _refuse_names(file: DataFile, asked: Mapping[str, Any]) -> None:

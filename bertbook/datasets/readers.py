@@ -219,10 +219,12 @@ def questions_of(
         for passage in _part(file, article, "paragraphs", list, where):
             context = _part(file, passage, "context", str, where)
             for question in _part(file, passage, "qas", list, where):
-                name = _id_of(file, question, where)
+                name = _id_of(file, question, where, len(table["id"]))
                 where_question = f"question {name!r}"
                 text = _part(file, question, "question", str, where_question)
-                answers = _answers(file, question, context, unanswerable)
+                answers = _answers(
+                    file, question, context, unanswerable, where_question
+                )
                 row = (name, text, context, answers)
                 for column, value in zip(table.values(), row, strict=True):
                     column.append(value)
@@ -235,13 +237,34 @@ def questions_of(
     return checked_columns(file, table)
 
 
+def as_articles(values: Any) -> Any:
+    """Returns passages with questions in the layout of SQuAD.
+
+    Many tools leave out its outer parts: a list of articles, a list of
+    passages under `data` or alone, or one passage. Anything else is None.
+    """
+    listed = values
+    if isinstance(values, Mapping):
+        listed = [values] if "qas" in values else values.get("data")
+    if not isinstance(listed, list) or not listed:
+        return None
+    if not all(isinstance(one, Mapping) for one in listed):
+        return None
+    if any("paragraphs" in one for one in listed):
+        return {"data": listed}
+    if all("qas" in one for one in listed):
+        return {"data": [{"paragraphs": listed}]}
+    return None
+
+
 def read_tags(
     file: DataFile, kinds: Sequence[str] | None, width: int | None
 ) -> Columns:
     """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
 
     The first column is the token, the last its tag; tabs separate them, or
-    spaces. A line without text ends a sentence; `-DOCSTART-` is none.
+    spaces. A line without text ends a sentence; `-DOCSTART-` is none, and
+    neither is a line before a sentence that begins with `#` and has no tag.
 
     Args:
         file: The column file.
@@ -268,6 +291,11 @@ def read_tags(
             tokens, tags = [], []
             continue
         fields = line.rstrip("\r\n").split("\t")
+        if len(fields) > (width or 2) and not fields[-1]:
+            fields.pop()  # some tools end a line with a tab
+        is_marked = not tokens and fields[0].startswith("#")
+        if is_marked and _is_comment(fields, width):
+            continue
         if len(fields) == 1:  # not `split()`: a token may hold other spaces
             fields = [field for field in fields[0].split(" ") if field]
         if fields[0] == "-DOCSTART-":
@@ -288,8 +316,18 @@ def read_tags(
     return checked_columns(file, table)
 
 
-def _id_of(file: DataFile, question: Any, where: str) -> str:
+def _is_comment(fields: list[str], width: int | None) -> bool:
+    """Returns whether a line that begins with `#` is no token with its tag."""
+    parts = fields if len(fields) > 1 else fields[0].split()
+    prefix, _, kind = parts[-1].partition("-")
+    has_tag = parts[-1] == "O" or (prefix in ("B", "I") and bool(kind))
+    return not has_tag or len(parts) != (width or max(2, len(parts)))
+
+
+def _id_of(file: DataFile, question: Any, where: str, number: int) -> str:
     """Returns the id of a question; tools for annotation write integers."""
+    if isinstance(question, Mapping) and "id" not in question:
+        return str(number)
     if isinstance(question, Mapping) and is_integer(question.get("id")):
         return str(question["id"])
     return _part(file, question, "id", str, where)
@@ -317,12 +355,15 @@ def _check_tag(
 
 
 def _answers(
-    file: DataFile, question: Mapping, context: str, unanswerable: bool
+    file: DataFile,
+    question: Mapping,
+    context: str,
+    unanswerable: bool,
+    where: str,
 ) -> list[dict[str, Any]]:
     """Returns the answers of a question, each where it should be."""
-    where = f"question {str(question['id'])!r}"
     answers = []
-    for answer in _part(file, question, "answers", list, where):
+    for answer in _listed_answers(file, question, where):
         text = _part(file, answer, "text", str, where)
         start = _part(file, answer, "answer_start", int, where)
         substring = context[start : start + len(text)] if start >= 0 else ""
@@ -347,6 +388,21 @@ def _answers(
             f"{len(answers)} answers, `is_impossible` {said}."
         )
     return answers
+
+
+def _listed_answers(file: DataFile, question: Mapping, where: str) -> list[Any]:
+    """Returns what `answers` lists; none may be there where there is none."""
+    answers = question.get("answers")
+    if answers is None and question.get("is_impossible") is True:
+        return []
+    if not isinstance(answers, Mapping):
+        return _part(file, question, "answers", list, where)
+    if isinstance(answers.get("text"), str):
+        return [answers]
+    try:
+        return list(list_answers(answers))
+    except ValueError as error:
+        raise ValueError(f"{file}, {where}: {error}") from None
 
 
 def list_answers(answers: Any) -> list[dict[str, Any]]:

@@ -493,6 +493,31 @@ class BertForTokenClassification(BertWithHead):
         hidden = self.encoder(batch, training=training)["sequence_output"]
         return self.classifier(self.dropout(hidden, training=training))
 
+    def predict_tags(
+        self, tokens, max_length=None, batch_size=32, *, verbose=False
+    ):
+        """Gives each of some given words a tag.
+
+        Args:
+            tokens: A list of R lists of words, as `load_dataset` has them.
+            max_length: Tokens of a window, at most 384 for None; a longer
+                sentence goes into several.
+            batch_size: Most windows computed at a time.
+            verbose: Whether to print how far it is.
+
+        Returns:
+            R lists, a tag for each word.
+
+        Raises:
+            ValueError: The model has no tokenizer, its labels are not BIO, a
+                row holds no words, or an output is NaN or infinite.
+        """
+        settings = Settings(max_length=max_length)
+        columns = {"tokens": as_list(tokens, "tokens")}
+        return self._predict(
+            word_tasks.Tags, columns, settings, batch_size, verbose
+        )
+
     def predict_entities(
         self, texts, max_length=None, batch_size=32, *, verbose=False
     ):
@@ -519,6 +544,11 @@ class BertForTokenClassification(BertWithHead):
         texts = as_list(texts, "texts")
         if not len(texts):
             return []
+        if isinstance(texts[0], list | tuple):
+            raise ValueError(
+                "`texts[0]` must be a string; `predict_tags` takes lists of "
+                f"words. Received: {type(texts[0]).__name__}."
+            )
         return word_tasks.find_entities_in(
             self, texts, max_length, batch_size, verbose
         )

@@ -26,6 +26,7 @@ from bertbook.files import (
     DAMAGES,
     OPENERS,
     check_folder,
+    check_no_pointer,
     files_named,
     hash_file,
     parse_json,
@@ -740,6 +741,7 @@ def check_files(paths) -> list[Path]:
         check_text(str(path), "paths")
         if not path.is_file():
             raise FileNotFoundError(f"No text file at {path}.")
+        check_no_pointer(path)
     return paths
 
 

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import is_integer
-from bertbook.datasets.columns import as_columns, has_length, is_missing
+from bertbook.datasets.columns import (
+    as_columns,
+    has_length,
+    is_missing,
+    with_known_names,
+)
 
 LONGEST_WINDOW = 384  # The paper's runs on SQuAD take this many tokens.
 
@@ -53,6 +58,16 @@ def in_rows(function, *columns):
     return results
 
 
+class ReadColumns(dict[str, Any]):
+    """The columns that a task reads.
+
+    Attributes:
+        others: The names of those that it does not read, for messages.
+    """
+
+    others: list[str]
+
+
 def check_columns(
     data: Any, needed: list[str], others: list[str]
 ) -> dict[str, Any]:
@@ -68,7 +83,7 @@ def check_columns(
         ValueError: `as_columns` refuses the data, they hold no row, or columns
             differ in length; or one is no list.
     """
-    data = as_columns(data, "data")
+    data = with_known_names(as_columns(data, "data"))
     missing = [name for name in needed if name not in data]
     if missing:
         raise KeyError(
@@ -84,7 +99,8 @@ def check_columns(
                 f"`{name}` must be a list with an entry for each row. "
                 f"Received: {type(column).__name__}."
             )
-    columns = {name: list(data[name]) for name in names}
+    columns = ReadColumns({name: list(data[name]) for name in names})
+    columns.others = [name for name in data if name not in columns]
     for row, value in enumerate(columns.get("label", [])):
         if is_missing(value):
             raise ValueError(
@@ -107,7 +123,8 @@ def labeled(data, name):
     """
     if name not in data:
         raise KeyError(
-            f"`data` must hold the column {name}. Received: {', '.join(data)}."
+            f"`data` must hold the column {name}. Received: "
+            f"{', '.join([*data, *getattr(data, 'others', ())])}."
         )
     return data[name]
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from bertbook.checks import is_integer
+from bertbook.files import check_no_pointer
 from bertbook.text.wordpiece import HUGGING_FACE_WORD_LIMIT as WORD_LIMIT
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -74,6 +75,7 @@ def read_vocabulary(path: str | Path) -> list[str]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"No vocabulary at {path}.")
+    check_no_pointer(path)
     text = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     lines = text.split(b"\n")
     if lines[-1] == b"":

@@ -15,7 +15,7 @@ import numpy as np
 import safetensors
 
 from bertbook.checks import as_number, is_integer
-from bertbook.files import check_folder, write_whole
+from bertbook.files import check_folder, check_no_pointer, write_whole
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     ADAPTERS,
@@ -366,6 +366,7 @@ def _read_adapter(path):
     """Returns what a file says about its adapter, and its tensors."""
     if not path.is_file():
         raise FileNotFoundError(f"No adapter at {path}.")
+    check_no_pointer(path)
     try:
         with safetensors.safe_open(path, "numpy") as file:
             about = json.loads((file.metadata() or {})["adapter"])

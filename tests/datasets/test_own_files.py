@@ -748,7 +748,7 @@ BAD_TABLES = {
     "a comma": ("a.csv", "text;label\na;3,5\nb;4\n",
         "line 2: `label`.*decimal po"),
     "a list among words": ("a.csv", H + 'a,"[""x""]"\nb,x\n', "all|'x'"),
-    "no JSON list": ("a.csv", H + "a,\"['x']\"\nb,[]\n",
+    "no JSON list": ("a.csv", H + "a,\"['x'\"\nb,[]\n",
         "line 2, `label` is not"),
     "a list of none": ("a.csv", H + "a,[null]\nb,[]\n",
         "line 2: `label` must be"),

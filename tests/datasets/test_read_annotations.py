@@ -159,7 +159,6 @@ ANSWER = (*PASSAGE, "qas", 0, "answers", 0)
         (("data", 0, "paragraphs"), "article 'T'"),
         ((*PASSAGE, "context"), "article 'T'"),
         ((*PASSAGE, "qas"), "article 'T'"),
-        ((*PASSAGE, "qas", 0, "id"), "article 'T'"),
         ((*PASSAGE, "qas", 0, "question"), "question 'q1'"),
         ((*PASSAGE, "qas", 0, "answers"), "question 'q1'"),
         ((*ANSWER, "text"), "question 'q1'"),

@@ -1,0 +1,284 @@
+"""Entities that are marked in a text by characters, and words in rows.
+
+Tools for annotation write one or the other: doccano, Label Studio and spaCy
+count characters, tables of words have a row for each. Both become `tokens` and
+`tags`, as `finetune` reads them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bertbook.checks import is_integer
+from bertbook.datasets.cells import shown, text_of
+from bertbook.datasets.file_formats import Table
+from bertbook.files import Columns, DataFile
+from bertbook.text.bio import repair_bio, split_tag
+
+MARKS = ("label", "labels", "entities", "spans", "ents", "annotations")
+WORD = ("word", "words", "token", "tokens")
+TAG = ("tag", "tags", "ner", "ner_tag", "ner_tags", "label", "labels")
+SENTENCE = (
+    *("sentence_id", "sentence id", "sent_id", "sentence", "sentence #"),
+    *("sentence_number", "sentence number", "sentence_idx"),
+)
+PIECE = re.compile(r"\w+|[^\w\s]")
+Span = tuple[int, int, str]
+
+
+# ------------------------------------------------------------ by characters
+
+
+def spans_of(place: str, marks: Any) -> list[Span]:
+    """Returns entities as (start, end, type), in the order of the text.
+
+    Args:
+        place: The file and the line, for messages.
+        marks: A list of [start, end, type] (doccano, spaCy), or of dicts with
+            `start` and `end`, or `start_offset` and `end_offset`, and `label`,
+            `type`, `tag` or `labels` (Label Studio, doccano, Prodigy).
+
+    Raises:
+        ValueError: An entity has another form, or two overlap.
+    """
+    spans = sorted(_span(place, mark) for mark in marks)
+    for (_, end, _), (start, *_) in zip(spans, spans[1:], strict=False):
+        if start < end:
+            raise ValueError(
+                f"{place}: entities must not overlap, as each word has one "
+                f"tag. Received: one that begins at {start}, and another that "
+                f"ends at {end}."
+            )
+    return spans
+
+
+def _span(place: str, mark: Any) -> Span:
+    """Returns one entity."""
+    values: Sequence[Any] = ()
+    if isinstance(mark, Mapping):
+        found = mark.get("value", mark)  # of Label Studio's results
+        named = [
+            next((found[name] for name in names if name in found), None)
+            for names in (
+                ("start", "start_offset"),
+                ("end", "end_offset"),
+                ("label", "type", "tag", "labels"),
+            )
+        ]
+        if isinstance(named[2], list) and len(named[2]) == 1:
+            named[2] = named[2][0]
+        values = named
+    elif isinstance(mark, list | tuple) and len(mark) == 3:
+        values = mark
+    if len(values) == 3:
+        start, end, kind = values
+        is_span = is_integer(start) and is_integer(end) and 0 <= start < end
+        if is_span and isinstance(kind, str) and kind.strip():
+            return int(start), int(end), kind.strip()
+    raise ValueError(
+        f"{place}: an entity must be [start, end, type], or a dict of `start`, "
+        f"`end` and `label`. Received: {shown(mark)}."
+    )
+
+
+def tags_of_spans(
+    place: str, text: str, spans: Sequence[Span]
+) -> tuple[list[str], list[str]]:
+    """Returns the words of a text and their tags, BIO.
+
+    A text is cut at spaces, at signs that are no letters or digits, and where
+    an entity begins or ends.
+
+    Args:
+        place: The file and the line, for messages.
+        text: The text.
+        spans: Its entities, in order; spaces around one do not count.
+
+    Raises:
+        ValueError: An entity lies outside of the text, or has no word.
+
+    >>> tags_of_spans("", "Ada's cat", [(0, 3, "PER")])
+    (['Ada', "'", 's', 'cat'], ['B-PER', 'O', 'O', 'O'])
+    """
+    tokens: list[str] = []
+    tags: list[str] = []
+
+    def add(part: str, kind: str) -> None:
+        words = PIECE.findall(part)
+        tokens.extend(words)
+        for number in range(len(words)):
+            mark = f"{'I' if number else 'B'}-{kind}"
+            tags.append(mark if kind else "O")
+
+    last = 0
+    for start, end, kind in spans:
+        if end > len(text) or not text[start:end].strip():
+            raise ValueError(
+                f"{place}: an entity must lie in the text, of {len(text)} "
+                f"characters. Received: {start} to {end}, {kind!r}."
+            )
+        add(text[last:start], "")
+        add(text[start:end], kind)
+        last = end
+    add(text[last:], "")
+    return tokens, tags
+
+
+def marks_column(table: Table, text: str) -> str | None:
+    """Returns the column that marks entities in a text; None without one.
+
+    The first row that marks something decides: it has a list of triples or of
+    dicts there.
+
+    Args:
+        table: A table with types, such as JSON.
+        text: The column of the texts.
+    """
+    for name in table.names:
+        if name == text or name.lower() not in MARKS or not table.typed:
+            continue
+        for _, values in table.read([name]):
+            if isinstance(values, ValueError):
+                continue
+            (marks,) = values
+            if not isinstance(marks, list):
+                break
+            if marks:
+                form = marks[0]
+                is_triple = isinstance(form, list) and len(form) == 3
+                if isinstance(form, dict) or (
+                    is_triple and is_integer(form[0])
+                ):
+                    return name
+                break
+    return None
+
+
+def read_marked(file: DataFile, table: Table, text: str, marks: str) -> Columns:
+    """Returns `tokens` and `tags` of a table of texts and their entities.
+
+    Args:
+        file: The file, for messages.
+        table: The table.
+        text: The column of the texts.
+        marks: The column of the entities.
+
+    Raises:
+        ValueError: A text or an entity is none; the line is named.
+    """
+    data: Columns = {"tokens": [], "tags": []}
+    for place, values in table.read([text, marks]):
+        if isinstance(values, ValueError):
+            raise values
+        where = f"{file}, {place}"
+        content = text_of(where, text, values[0], exact=True)
+        spans = spans_of(where, values[1] or ())
+        tokens, tags = tags_of_spans(where, content, spans)
+        data["tokens"].append(tokens)
+        data["tags"].append(tags)
+    return data
+
+
+def plain_rows(values: Any) -> Any:
+    """Returns rows of `text` and `entities` for the exports of two tools.
+
+    Label Studio nests them, in `data` and `annotations`; spaCy's training
+    data are pairs of a text and a dict. Anything else is returned as it is.
+    """
+    if not isinstance(values, list) or not values:
+        return values
+    rows = []
+    for value in values:
+        if isinstance(value, list) and len(value) == 2:
+            text, about = value
+            if not isinstance(text, str) or not isinstance(about, dict):
+                return values
+            rows.append({"text": text, "entities": about.get("entities", [])})
+        elif isinstance(value, dict) and isinstance(value.get("data"), dict):
+            texts = [x for x in value["data"].values() if isinstance(x, str)]
+            found = value["data"].get("text", texts[0] if texts else None)
+            results = [
+                one
+                for done in value.get("annotations", [])[:1]
+                for one in done.get("result", [])
+                if "start" in one.get("value", {})
+            ]
+            rows.append({"text": found, "entities": results})
+        else:
+            return values
+    return rows
+
+
+# ------------------------------------------------------------- a word a row
+
+
+def word_columns(
+    names: Sequence[str], asked: Mapping[str, Any]
+) -> tuple[str, str, str] | None:
+    """Returns the columns of sentence, word and tag; None where one is missing.
+
+    Args:
+        names: The columns of a table.
+        asked: What the call says that the file names them: `id` stands for the
+            sentence, `tokens` and `tags` for the others.
+    """
+    found = []
+    roles: dict[str, tuple[str, ...]]
+    roles = {"id": SENTENCE, "tokens": WORD, "tags": TAG}
+    for role, known in roles.items():
+        told = asked.get(role)
+        if isinstance(told, str) and told:
+            known = (told.lower(),)
+        fitting = [name for name in names if name.lower() in known]
+        if len(fitting) != 1:
+            return None
+        found.append(fitting[0])
+    return found[0], found[1], found[2]
+
+
+def read_words(
+    file: DataFile, table: Table, columns: tuple[str, str, str]
+) -> Columns | None:
+    """Returns `tokens` and `tags` of a table with a word in each row.
+
+    Rows of one sentence have one number. Where it stands in the first of them
+    alone, the others have an empty cell.
+
+    Args:
+        file: The file, for messages.
+        table: The table.
+        columns: Those of sentence, word and tag.
+
+    Returns:
+        The columns; None where a row holds a list, and so a whole sentence.
+
+    Raises:
+        ValueError: A word or a tag is missing, or a tag is not BIO; the line
+            is named.
+    """
+    sentences: dict[str, tuple[list[str], list[str]]] = {}
+    current = ""
+    for place, values in table.read(columns):
+        if isinstance(values, ValueError):
+            raise values
+        number, word, tag = values
+        if isinstance(word, list) or str(word).lstrip().startswith("['"):
+            return None
+        where = f"{file}, {place}"
+        current = str(number).strip() if number not in (None, "") else current
+        tokens, tags = sentences.setdefault(current, ([], []))
+        tokens.append(text_of(where, columns[1], word, exact=False))
+        try:
+            split_tag(tag)
+        except ValueError:
+            if len(sentences) == len(tokens) == 1:
+                return None  # a table of another kind
+            raise ValueError(
+                f"{where}: a tag must be O, B-TYPE or I-TYPE, where a row "
+                f"holds a word. Received: {shown(tag)}."
+            ) from None
+        tags.append(tag)
+    return {
+        "tokens": [tokens for tokens, _ in sentences.values()],
+        "tags": [repair_bio(tags) for _, tags in sentences.values()],
+    }

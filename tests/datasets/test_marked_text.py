@@ -1,0 +1,225 @@
+"""What tools for annotation write, as tokens and tags."""
+
+import json
+
+import numpy as np
+import pytest
+
+import bertbook as bb
+
+HELLO = {"tokens": [["hello", "New", "York", "."]]}
+HELLO["tags"] = [["O", "B-LOC", "I-LOC", "O"]]
+TEXT = "hello New York."
+RESULT = {"value": {"start": 6, "end": 14, "labels": ["LOC"]}}
+
+
+def load(folder, name, content, **options):
+    path = folder / name
+    if not isinstance(content, str):
+        content = json.dumps(content)
+    path.write_text(content, encoding="utf-8")
+    return bb.load_dataset(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    {
+        "doccano": ("a.jsonl", {"text": TEXT, "label": [[6, 14, "LOC"]]}),
+        "doccano, newer": ("a.jsonl", {"id": 3, "text": TEXT, "entities": [
+            {"id": 1, "label": "LOC", "start_offset": 6, "end_offset": 14}],
+            "relations": []}),
+        "a list of rows": ("a.json", [
+            {"text": TEXT, "labels": [[6, 14, "LOC"]]}]),
+        "spaCy": ("a.json", [[TEXT, {"entities": [[6, 14, "LOC"]]}]]),
+        "Prodigy": ("a.jsonl", {"text": TEXT, "spans": [
+            {"start": 6, "end": 14, "label": "LOC"}]}),
+        "Label Studio": ("a.json", [{"id": 1, "data": {"text": TEXT},
+            "annotations": [{"result": [RESULT]}]}]),
+        "Label Studio, short": ("a.json", [
+            {"id": 1, "text": TEXT, "label": [
+                {"start": 6, "end": 14, "text": "New York",
+                 "labels": ["LOC"]}]}]),
+        "a space at the end": ("a.jsonl",
+            {"text": TEXT, "label": [[5, 14, "LOC"]]}),
+    }.values(),
+)  # fmt: skip
+def test_entities_by_characters(name, content, tmp_path):
+    assert load(tmp_path, name, content) == HELLO
+
+
+def test_a_text_without_entities_is_all_o(tmp_path):
+    rows = [
+        {"text": "none", "label": []},
+        {"text": "B", "label": [[0, 1, "X"]]},
+    ]
+    lines = "\n".join(map(json.dumps, rows))
+    data = load(tmp_path, "a.jsonl", lines)
+    assert data["tags"] == [["O"], ["B-X"]]
+
+
+def test_an_entity_that_ends_in_a_word_cuts_it(tmp_path):
+    row = {"text": "Berliner", "label": [[0, 6, "LOC"]]}
+    data = load(tmp_path, "a.jsonl", row)
+    assert data == {"tokens": [["Berlin", "er"]], "tags": [["B-LOC", "O"]]}
+
+
+@pytest.mark.parametrize(
+    ("marks", "words"),
+    [
+        ([[0, 5, "A"], [3, 8, "B"]], "must not overlap"),
+        ([[6, 99, "LOC"]], "must lie in the text, of 15 characters"),
+        ([[5, 6, "LOC"]], "must lie in the text"),
+        ([[6, 14, ""]], r"must be \[start, end, type\]"),
+        ([[14, 6, "LOC"]], r"must be \[start, end, type\]"),
+        ([[6, 14, "LOC"], "x"], r"must be \[start, end, type\]"),
+        ([{"start": 6, "label": "LOC"}], r"must be \[start, end, type\]"),
+    ],
+)
+def test_an_entity_that_is_none_is_named_with_its_line(marks, words, tmp_path):
+    with pytest.raises(ValueError, match=f"line 1: .*{words}"):
+        load(tmp_path, "a.jsonl", {"text": TEXT, "label": marks})
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "sentence_id,words,labels\n0,hello,O\n0,New,B-LOC\n0,York,I-LOC\n0,.,O\n",
+        "Sentence #,Word,POS,Tag\nSentence: 1,hello,UH,O\n,New,NNP,B-LOC\n"
+        ",York,NNP,I-LOC\n,.,.,O\n",
+        "sent_id;token;ner\n1;hello;O\n1;New;B-LOC\n1;York;I-LOC\n1;.;O\n",
+    ],
+)
+def test_a_word_a_row(table, tmp_path):
+    assert load(tmp_path, "a.csv", table) == HELLO
+
+
+def test_a_word_a_row_under_names_that_are_told(tmp_path):
+    table = "s,w,t\n1,hello,O\n2,York,I-LOC\n"
+    names = {"id_column": "s", "tokens_column": "w", "tags_column": "t"}
+    data = load(tmp_path, "a.csv", table, **names)
+    assert data["tokens"] == [["hello"], ["York"]]
+    assert data["tags"] == [["O"], ["B-LOC"]]
+
+
+def test_a_word_a_row_with_a_tag_that_is_none(tmp_path):
+    table = "sentence_id,word,tag\n1,hello,O\n1,York,city\n"
+    with pytest.raises(ValueError, match="line 3: a tag must be O, B-TYPE"):
+        load(tmp_path, "a.csv", table)
+
+
+def test_lines_of_comment(tmp_path):
+    text = "# id 17 domain=en\nhello O\n\n# id 18\n# O\nYork B-LOC\n"
+    data = load(tmp_path, "a.conll", text)
+    assert data["tokens"] == [["hello"], ["#", "York"]]
+
+
+def test_a_tab_at_the_end_of_a_line(tmp_path):
+    data = load(tmp_path, "a.conll", "hello\tO\t\nYork\tB-LOC\t\n")
+    assert data["tags"] == [["O", "B-LOC"]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tags"),
+    [
+        ("['hello', 'New']", "['O', 'B-LOC']"),
+        ("['hello' 'New']", "['O' 'B-LOC']"),
+        ("('hello', \"New\")", "array(['O', 'B-LOC'], dtype=object)"),
+    ],
+)
+def test_lists_as_python_writes_them(tokens, tags, tmp_path):
+    if tokens.startswith("("):
+        tokens = tokens.replace("(", "[").replace(")", "]")
+    quoted = ['"' + one.replace('"', '""') + '"' for one in (tokens, tags)]
+    data = load(tmp_path, "a.csv", f"tokens,tags\n{','.join(quoted)}\n")
+    assert data == {"tokens": [["hello", "New"]], "tags": [["O", "B-LOC"]]}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        "{'text': ['York'], 'answer_start': [10]}",
+        "[{'text': 'York', 'answer_start': 10}]",
+        "{'text': array(['York'], dtype=object), "
+        "'answer_start': array([10], dtype=int32)}",
+    ],
+)
+def test_answers_as_python_writes_them(answers, tmp_path):
+    table = f'question,context,answers\nWhere?,{TEXT},"{answers}"\n'
+    data = load(tmp_path, "a.csv", table)
+    assert data["answers"] == [[{"text": "York", "answer_start": 10}]]
+
+
+def test_code_in_a_cell_is_not_run(tmp_path):
+    table = 'tokens,tags\n"__import__(\'os\')","[]"\n'
+    with pytest.raises(ValueError, match="`tokens` is not valid JSON"):
+        load(tmp_path, "a.csv", table)
+
+
+PASSAGE = {"context": TEXT, "qas": [
+    {"id": "q", "question": "Where?",
+     "answers": [{"text": "York", "answer_start": 10}]}]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", [PASSAGE]),
+        ("a.json", PASSAGE),
+        ("a.json", {"data": [PASSAGE]}),
+        ("a.json", [{"title": "t", "paragraphs": [PASSAGE]}]),
+        ("a.jsonl", PASSAGE),
+    ],
+)
+def test_passages_without_the_outer_parts_of_squad(name, content, tmp_path):
+    data = load(tmp_path, name, content)
+    assert data["answers"] == [[{"text": "York", "answer_start": 10}]]
+    assert data["id"] == ["q"]
+
+
+def test_a_question_without_id_or_answers(tmp_path):
+    one = {"question": "Who?", "is_impossible": True}
+    two = {"question": "Where?"}
+    two["answers"] = {"text": "York", "answer_start": 10}
+    data = load(tmp_path, "a.json", [{"context": TEXT, "qas": [one, two]}])
+    assert data["id"] == ["0", "1"]
+    assert data["answers"] == [[], [{"text": "York", "answer_start": 10}]]
+
+
+# ------------------------------------------------------------ as the file has
+
+
+POINTER = (
+    "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 440\n"
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.conll", "a.csv.gz",
+             "a.parquet", "a.zip"],
+)  # fmt: skip
+def test_a_pointer_of_git_lfs_is_called_one(name, tmp_path):
+    with pytest.raises(ValueError, match="pointer of Git LFS"):
+        load(tmp_path, name, POINTER)
+
+
+def test_names_that_a_table_in_memory_may_have():
+    sizes = {"vocab_size": 8, "hidden_size": 4, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 1, "intermediate_size": 4}
+    model = bb.BertForTokenClassification(
+        bb.BertConfig(max_position_embeddings=16, **sizes),
+        id2label={0: "O", 1: "B-LOC", 2: "I-LOC"},
+    )
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "hello", "york"]
+    model.tokenizer = bb.Tokenizer([*pieces, "."])
+    words = [["hello", "york"]]
+    same = [
+        bb.evaluate(model, {"tokens": words, name: [[0, 1]]})
+        for name in ("tags", "ner_tags")
+    ]
+    assert same[0] == same[1]
+    with pytest.raises(KeyError, match="Received: tokens, entity_tags"):
+        bb.evaluate(model, {"tokens": words, "entity_tags": [[0, 1]]})
+    (tags,) = model.predict_tags(np.array(words, dtype=object))
+    assert len(tags) == 2
+    with pytest.raises(ValueError, match="`predict_tags` takes lists of"):
+        model.predict_entities(words)
