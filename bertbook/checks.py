@@ -12,7 +12,14 @@ def check_text(text, name: str) -> None:
         ValueError: It is no string, or holds a lone surrogate.
     """
     if not isinstance(text, str):
-        raise ValueError(f"`{name}` must be a string. Received: {_kind(text)}.")
+        remedy = ""
+        if isinstance(text, bytes):
+            remedy = "; `.decode()` makes a string of it"
+        elif hasattr(text, "numpy"):  # a tensor, as of a `tf.data.Dataset`
+            remedy = "; `.numpy().decode()` makes a string of it"
+        raise ValueError(
+            f"`{name}` must be a string. Received: {_kind(text)}{remedy}."
+        )
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -492,6 +492,12 @@ class BertConfig(StoredConfig):
             del known["id2label"]  # names of no label
         if isinstance(known.get("id2label"), Mapping):
             known["id2label"] = _numbered(known["id2label"])
+        numbers = extra.get("label2id")
+        if "id2label" not in known and numbers and _is_numbered(numbers):
+            names = {int(number): name for name, number in numbers.items()}
+            generic = all(n == f"LABEL_{i}" for i, n in names.items())
+            if not generic and sorted(names) == list(range(len(numbers))):
+                known["id2label"] = names  # written the other way round alone
         warn_of_unknown(extra, EXPECTED_EXTRA, origin)
         config = cls(**known, extra=extra)
         _check_opposite(config.id2label or {}, extra.get("label2id") or {})

@@ -237,7 +237,7 @@ def read_json(path: Path) -> dict[str, Any]:
             f"Received: {size}."
         )
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not valid JSON: {error}.") from error
     values = parse_json(text, str(path))

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bertbook.files import (
+    DataFile,
     check_no_pointer,
     files_named,
     folder_to_read,
     locked,
+    parse_json,
 )
 
 FORMS = (
@@ -103,6 +105,10 @@ def find_folder(name_or_dir: str | Path) -> Path:
         ImportError: A "hf://" name without huggingface_hub.
     """
     folder = folder_to_read(named_folder(name_or_dir))
+    if not (folder / "config.json").is_file():
+        inner = [x for x in folder.glob("*Transformer") if x.is_dir()]
+        if len(inner) == 1 and is_first_module(folder, inner[0].name):
+            folder = inner[0]
     for path in sorted(folder.iterdir()):
         with contextlib.suppress(OSError):  # whoever needs it will say so
             if path.is_file():
@@ -159,6 +165,19 @@ def named_folder(name_or_dir: str | Path) -> Path:
         f"`name_or_dir` must be {FORMS}. Shipped names: {names}. Received: "
         f"{name!r}."
     )
+
+
+def is_first_module(folder: Path, name: str) -> bool:
+    """Returns whether sentence-transformers keeps a model in a sub-folder.
+
+    Older releases do, in `0_Transformer`; modules.json, beside it, says so.
+    """
+    path = folder / "modules.json"
+    if not path.is_file():
+        return False
+    modules = parse_json(DataFile(path).text(), str(path))
+    first = modules[0] if isinstance(modules, list) and modules else None
+    return isinstance(first, dict) and first.get("path") == name
 
 
 @contextlib.contextmanager

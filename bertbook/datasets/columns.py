@@ -10,6 +10,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
+from bertbook.checks import is_integer
+
 # The roles of columns, and what files may call them, in small letters.
 NAMES = {
     "id": ("id",),
@@ -173,7 +175,38 @@ def _of_table(data: Any, name: str) -> dict[str, Any]:
         return dict(data.to_pydict())
     if hasattr(data, "with_format"):  # `Dataset`: plain values, no tensors
         data = data.with_format(None)
-    return {column: list(data[column]) for column in names}
+    features = getattr(data, "features", None)
+    if not isinstance(features, Mapping):
+        features = {}
+    return {
+        column: _with_names(list(data[column]), features.get(column))
+        for column in names
+    }
+
+
+def _with_names(column: list[Any], feature: Any) -> list[Any]:
+    """Returns a column of a `Dataset` with the names of its classes.
+
+    The numbers are those of the data set, and a model may count otherwise. A
+    number below 0 stands for none.
+
+    Args:
+        column: Numbers, or lists of numbers.
+        feature: What the data set says of them; None for nothing.
+    """
+    kind = getattr(feature, "feature", feature)
+    names = getattr(kind, "names", None)
+    if not isinstance(names, list | tuple) or all(map(str.isdigit, names)):
+        return column
+
+    def named(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [named(one) for one in value]
+        if not is_integer(value) or value >= len(names):
+            return value
+        return None if value < 0 else names[value]
+
+    return [named(value) for value in column]
 
 
 def _names_of(data: Any) -> list[Any] | None:

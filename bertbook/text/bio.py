@@ -29,6 +29,9 @@ class Entity(NamedTuple):
     stop: int
 
 
+MOST_PIECES_OF_A_CHARACTER = 3  # of a Korean syllable, decomposed
+
+
 def split_tag(tag: str, place: int = 0) -> tuple[str, str]:
     """Returns B, I or O, and the type of the entity.
 
@@ -165,8 +168,9 @@ def find_words(
     Args:
         tokenizer: A `Tokenizer`.
         text: The raw text.
-        most_pieces: Most pieces of a word that is joined, such as a long
-            address; None joins without a limit.
+        most_pieces: Most pieces of a word. No longer one is joined, such as
+            an address, and one that is longer by itself is cut; None has no
+            limit.
 
     Returns:
         Start and end of each word in characters, a list.
@@ -200,7 +204,11 @@ def find_words(
             words[-1] = words[-1][0], end
             size += pieces[word]
         else:
-            words.append((start, end))
+            most = end - start
+            if most_pieces is not None and pieces[word] > most_pieces:
+                most = max(1, most_pieces // MOST_PIECES_OF_A_CHARACTER)
+            cuts = range(start, end, most)
+            words += [(cut, min(cut + most, end)) for cut in cuts]
             size = pieces[word]
     return words
 

@@ -12,6 +12,7 @@ from bertbook.text import wordpiece
 from bertbook.text.wordpiece import CONTINUATION
 
 MARKUP = (("[", "]"), ("<", ">"))  # around pieces that stand for something else
+STRAY_ACCENTS = 0.001  # of the pieces, that a stripped vocabulary may have
 LEAST_CAPITALIZED = 0.02  # share of capitalized words in a cased vocabulary
 LEAST_CAPITALS = 0.5  # the same with words all in capitals, such as k-mers
 MOST_UNREACHED = 0.002  # share of pieces; published vocabularies are below it
@@ -47,6 +48,22 @@ def guess_lowercase(pieces: Sequence[str]) -> tuple[bool, str]:
         f"{len(capitalized):,} of {len(words):,} pieces with letters are "
         f"capitalized, {len(capitals) - len(capitalized):,} all in capitals"
     )
+
+
+def guess_accents(pieces: Sequence[str]) -> bool:
+    """Guesses whether texts were stripped of accents for a vocabulary.
+
+    They were not where it holds pieces that stripping would change: umlauts,
+    voiced kana, Korean syllables.
+    """
+    bodies = [_body(piece) for piece in ordinary(pieces)]
+    changed = [
+        body
+        for body in bodies
+        if not body.isascii()
+        and _spell(body, False, True) != _spell(body, False, False)
+    ]
+    return len(changed) <= STRAY_ACCENTS * len(bodies)
 
 
 def ordinary(pieces: Sequence[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from bertbook.files import read_json
 from bertbook.text.added_tokens import SWITCHES, AddedToken
-from bertbook.text.reach import guess_lowercase
+from bertbook.text.reach import guess_accents, guess_lowercase
 from bertbook.text.vocabulary import SPECIAL_TOKENS, read_vocabulary
 from bertbook.text.wordpiece import MOST_WORD_LENGTH
 
@@ -119,6 +119,11 @@ def read_tokenizer(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     keywords, reasons = _read_rules(library, stored, [*settings, *configs])
     if "lowercase" not in keywords:
         keywords["lowercase"], reasons["lowercase"] = guess_lowercase(pieces)
+        strips = guess_accents(pieces)
+        if keywords["lowercase"] and not strips:
+            keywords.setdefault("strip_accents", False)
+            why = "pieces have accents, or parts that look like them"
+            reasons.setdefault("strip_accents", why)
     sides = _read_sides(library, stored, settings)
     keywords |= {"vocabulary": pieces, "added_tokens": tokens, **sides}
     return keywords, reasons

@@ -4,6 +4,8 @@ Differences: none. Google's code adds 1e-5 to the number of slots that it
 divides by.
 """
 
+import re
+
 from bertbook.islands import cross_entropy, on_island
 from bertbook.runtime import keras, ops
 
@@ -127,3 +129,36 @@ def pretraining_metrics():
         name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         for name in ("mlm_logits", "nsp_logits")
     }
+
+
+# By the names that Keras takes, the classes of losses of probabilities.
+OF_PROBABILITIES = {
+    name: kind
+    for kind in (
+        "BinaryCrossentropy",
+        "BinaryFocalCrossentropy",
+        "CategoricalCrossentropy",
+        "CategoricalFocalCrossentropy",
+        "SparseCategoricalCrossentropy",
+    )
+    for name in (kind, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower())
+}
+
+
+def loss_of_probabilities(loss):
+    """Returns the class of a loss that takes probabilities; None for others.
+
+    Args:
+        loss: What `keras.Model.compile` takes: a name, a function or an
+            object.
+
+    >>> loss_of_probabilities("binary_crossentropy")
+    'BinaryCrossentropy'
+    """
+    if isinstance(loss, str):
+        return OF_PROBABILITIES.get(loss)
+    if isinstance(loss, keras.losses.Loss):
+        if getattr(loss, "from_logits", True):
+            return None
+        return OF_PROBABILITIES.get(type(loss).__name__)
+    return OF_PROBABILITIES.get(getattr(loss, "__name__", ""))

@@ -5,7 +5,7 @@ import functools
 import operator
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,6 +31,7 @@ from bertbook.runtime import (
     refuse_forked_process,
 )
 from bertbook.text.tokenizer import TOKENIZER_FILES
+from bertbook.training.losses import loss_of_probabilities
 from bertbook.training.several_steps import several_steps
 from bertbook.weights import formats, lora, names
 from bertbook.weights.export import export_model
@@ -77,6 +78,9 @@ class LoadReport:
         return "\n".join(lines)
 
 
+KERAS_KEYWORDS = frozenset(
+    ("name", "dtype", "trainable", "autocast", "activity_regularizer")
+)
 NO_BATCHES = (bool, int, float, str, bytes, list, tuple)
 
 
@@ -100,12 +104,48 @@ class Pretrained:
 
     def __init__(self, **kwargs):
         refuse_forked_process()
+        unknown = sorted(kwargs.keys() - KERAS_KEYWORDS)
+        if unknown:
+            sizes = {one.name for one in fields(self.config_class)}
+            of_config = [name for name in unknown if name in sizes]
+            advice = (
+                f"; `{of_config[0]}` is part of the model's config, and of the "
+                "shapes of its weights"
+                if of_config
+                else ""
+            )
+            raise ValueError(
+                f"`{type(self).__name__}` must be given keywords of its own, "
+                f"or of `keras.Model`. Received: {', '.join(unknown)}{advice}."
+            )
         super().__init__(**kwargs)
         if self.dtype_policy.quantization_mode is not None:
             raise ValueError(
                 '`dtype` must be one of floats: `model.quantize("int8")` '
                 f"quantizes a model. Received: {self.dtype_policy.name}."
             )
+
+    def compile(self, optimizer="rmsprop", loss=None, *args, **kwargs):
+        """Prepares `fit`, as in `keras.Model`.
+
+        Warns of a loss that takes probabilities: heads return logits, of which
+        it would compute a number without a meaning.
+
+        Args:
+            optimizer: As in `keras.Model.compile`.
+            loss: As in `keras.Model.compile`.
+            *args: As in `keras.Model.compile`.
+            **kwargs: As in `keras.Model.compile`.
+        """
+        for one in keras.tree.flatten(loss):
+            name = loss_of_probabilities(one)
+            if name is not None:
+                warnings.warn(
+                    f"`loss` takes probabilities, and the model returns "
+                    f"logits: pass `keras.losses.{name}(from_logits=True)`.",
+                    stacklevel=2,
+                )
+        super().compile(optimizer, loss, *args, **kwargs)
 
     def __call__(self, batch, *args, **kwargs):
         """Checks a batch, then calls the model; see its `call`.

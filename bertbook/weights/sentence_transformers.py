@@ -14,6 +14,7 @@ from typing import Any
 from bertbook.checks import is_integer
 from bertbook.config import POOLINGS, BertConfig
 from bertbook.files import DataFile, parse_json, read_json, write_json
+from bertbook.locations import is_first_module
 
 KEY = "text_vectors"  # in `extra` of the config, which every kind of file keeps
 MODULES = "modules.json"
@@ -85,6 +86,9 @@ def with_vectors(config: BertConfig, folder: Path) -> BertConfig:
     Raises:
         ValueError: A file of the library is damaged.
     """
+    above = folder.parent
+    if is_first_module(above, folder.name):
+        folder = above
     if not (folder / MODULES).is_file():
         return config
     vectors = read_vectors(folder, config.max_position_embeddings)
@@ -104,7 +108,8 @@ def read_vectors(folder: Path, positions: int) -> TextVectors:
     """
     modules = _read_modules(folder / MODULES)
     kinds = [module["type"].rpartition(".")[2] for module in modules]
-    settings, prompts = _read(folder / SETTINGS), _read(folder / PROMPTS)
+    first = folder / modules[0]["path"]
+    settings, prompts = _read(first / SETTINGS), _read(folder / PROMPTS)
     prompt = _default_prompt(prompts, folder / PROMPTS)
     pooling, others = "mean", [f"the modules {', '.join(kinds)}"]
     if kinds[:2] == FIRST and {*kinds[2:]} <= FURTHER:
@@ -120,7 +125,7 @@ def read_vectors(folder: Path, positions: int) -> TextVectors:
     return TextVectors(
         pooling=pooling,
         normalize="Normalize" in kinds,
-        max_length=_longest(folder, settings, positions),
+        max_length=_longest(first, settings, positions),
         lowercase=settings.get("do_lower_case") is True,
         prompt=prompt,
         other="; ".join(others),
