@@ -16,6 +16,7 @@ import numpy as np
 from bertbook.checks import as_number, check_text, is_integer
 from bertbook.files import parse_json
 
+LARGEST_INTEGER = 2**63
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 CODE = re.compile(r"0[0-9]+")  # such as 007, whose zeros belong to it
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
@@ -217,8 +218,13 @@ def kind_of_label(place: str, value: Any, typed: bool) -> str:
         return "list"
     if isinstance(value, bool | np.bool_):
         return "truth"
-    if is_integer(value):
+    if is_integer(value) and abs(value) < LARGEST_INTEGER:
         return "integer"
+    if is_integer(value):
+        raise ValueError(
+            f"{place}: `label` must be an integer of 64 bits. Received: "
+            f"{shown(value)}."
+        )
     if abs(as_number(value)) < float("inf"):  # not NaN either
         return "decimal"
     raise ValueError(

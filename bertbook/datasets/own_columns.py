@@ -353,7 +353,13 @@ def _value(place: str, role: str, values: list[Any], typed: bool) -> Any:
     if role in ("choices", "tokens", "tags"):
         items = values if others else list_of(place, role, first, typed)
         if role == "tags":
-            return [_tag(place, tag) for tag in items]
+            tags = [_tag(place, tag) for tag in items]
+            if len({is_integer(tag) for tag in tags}) > 1:
+                raise ValueError(
+                    f"{place}: `tags` must be all names or all numbers. "
+                    f"Received: {shown(items)}."
+                )
+            return tags
         exact = typed or role == "tokens"
         return [text_of(place, role, text, exact) for text in items]
     return text_of(place, role, first, typed or role in ("question", "context"))

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bertbook.checks import is_integer, listed
+from bertbook.checks import check_text, is_integer, listed
 from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import other_scheme, repair_bio
 
@@ -461,6 +461,11 @@ def _part(file: DataFile, value: Any, key: str, kind: type, where: str) -> Any:
             f"{file}, {where}: `{key}` must be {JSON_NAMES[kind]}. "
             f"Received: {type(part).__name__}."
         )
+    if isinstance(part, str):
+        try:
+            check_text(part, key)
+        except ValueError as error:
+            raise ValueError(f"{file}, {where}: {error}") from None
     return part
 
 

@@ -113,6 +113,9 @@ class Corpus:
         ]
 
 
+MOST_SHARDS = 1_000_000  # in a part; their names are made at once
+
+
 def read_documents(paths: Iterable[str | Path]) -> Iterator[list[str]]:
     """Yields the documents of text files, each a list of its lines.
 
@@ -380,7 +383,8 @@ def open_corpus(folder: str | Path) -> Corpus:
         record = read_json(folder / RECORD)
     shards = record.get("shards")
     has_shards = isinstance(shards, dict) and all(
-        is_integer(shards.get(part)) and shards[part] >= 0 for part in PARTS
+        is_integer(shards.get(part)) and 0 <= shards[part] <= MOST_SHARDS
+        for part in PARTS
     )
     if not has_shards:
         raise ValueError(

@@ -8,6 +8,7 @@ import json
 import tempfile
 from pathlib import Path
 
+from bertbook.checks import check_text
 from bertbook.runtime import keras
 from bertbook.text.tokenizer import Tokenizer
 from bertbook.weights.matrices import (
@@ -61,8 +62,9 @@ def tokenizer_from_config(values):
         for name in TOKENIZER_FILES:
             text = values["files"].get(name)
             if text is not None:
+                check_text(text, name)
                 (Path(folder) / name).write_text(text, encoding="utf-8")
-        return Tokenizer.from_pretrained(folder, engine=values["engine"])
+        return Tokenizer.from_pretrained(folder, engine=values.get("engine"))
 
 
 def quantization_to_config(model):

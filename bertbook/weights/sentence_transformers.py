@@ -216,6 +216,11 @@ def _default_prompt(prompts: Mapping[str, Any], path: Path) -> str:
     name, texts = prompts.get("default_prompt_name"), prompts.get("prompts")
     if name is None or texts is None:
         return ""
+    if not isinstance(name, str):
+        raise ValueError(
+            f"{path}: `default_prompt_name` must be a string. Received: "
+            f"{json.dumps(name)[:200]}."
+        )
     prompt = texts.get(name) if isinstance(texts, dict) else texts
     if prompt is not None and not isinstance(prompt, str):
         raise ValueError(
