@@ -241,9 +241,16 @@ def guess_task(data: dict) -> str:
     labels = data["label"]
     if any(isinstance(label, list | tuple | set) for label in labels):
         return "several-labels"
-    if any(isinstance(label, float) for label in labels):
-        return "regression"
     different = len({*labels})
+    if any(isinstance(label, float) for label in labels):
+        if different <= MOST_NUMBERS and all(map(_is_whole, labels)):
+            raise ValueError(
+                "`--task` must say whether the numbers of the label column "
+                "are classes or scores, `--task classification` or `--task "
+                "regression`. Received: no task, and numbers such as "
+                f"{labels[0]!r}, which some programs write for classes."
+            )
+        return "regression"
     if names_of(labels) is None and different > MOST_NUMBERS:
         raise ValueError(
             "`--task` must say what the numbers of the label column are, "
@@ -251,6 +258,11 @@ def guess_task(data: dict) -> str:
             f"{different:,} different numbers."
         )
     return "classification"
+
+
+def _is_whole(label: Any) -> bool:
+    """Returns whether a number has nothing behind its decimal point."""
+    return isinstance(label, float | int) and float(label).is_integer()
 
 
 def check_task(data: dict, task: str) -> None:
@@ -341,6 +353,8 @@ def say_task(data: dict, dev: dict | None, task: str) -> None:
 
 def _name(label: Any) -> str:
     """Returns what a class is called."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)  # some programs write 1.0 for the class 1
     if isinstance(label, bool):
         return json.dumps(label)
     if isinstance(label, float) and label.is_integer():

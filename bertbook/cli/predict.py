@@ -18,6 +18,7 @@ from bertbook.cli.texts import (
     number_lines,
     read_lines,
 )
+from bertbook.files import parse_json
 
 FORMATS = ("json", "tsv")
 CLASSES = "BertForSequenceClassification"
@@ -192,6 +193,12 @@ def _read_table(
         elif names is None:
             delimiter = "\t" if "\t" in line else ","
             names = _fields(line, delimiter, number)
+            twice = [name for name in wanted if names.count(name) > 1]
+            if twice:
+                raise ValueError(
+                    f"Line {number} must name a column once. Received: "
+                    f"{twice[0]!r} {names.count(twice[0])} times."
+                )
             continue
         else:
             fields = _fields(line, delimiter, number)
@@ -225,12 +232,13 @@ def _fields(line: str, delimiter: str, number: int) -> list[str]:
 
 def _json_row(line: str, number: int) -> dict:
     """Returns the values of a line of JSON."""
-    try:
-        return dict(json.loads(line))
-    except (ValueError, RecursionError) as error:
+    values = parse_json(line, f"Line {number}")
+    if not isinstance(values, dict):
         raise ValueError(
-            f"Line {number} must be a JSON object. Received: {error}."
-        ) from error
+            f"Line {number} must be a JSON object. Received: "
+            f"{type(values).__name__}."
+        )
+    return values
 
 
 def _column(values: dict, name: str, number: int) -> Any:

@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,7 @@ class Corpus:
         ]
 
 
+FEW_SENTENCES = 1.05  # a document, which give no pairs
 MOST_SHARDS = 1_000_000  # in a part; their names are made at once
 
 
@@ -341,6 +343,14 @@ def make_record(
             "A corpus must hold text that is not held out. Received: "
             f"{totals['documents']} documents in "
             f"{', '.join(map(str, paths))}."
+        )
+    if totals["sentences"] <= FEW_SENTENCES * totals["documents"]:
+        warnings.warn(
+            "Nearly every document is one sentence, so that hardly any pair "
+            "is IsNext: is there an empty line after every sentence? An empty "
+            f"line ends a document. Received: {totals['documents']:,} "
+            f"documents of {totals['sentences']:,} sentences.",
+            stacklevel=3,
         )
     return {**settings, "shards": shards, **totals}
 
