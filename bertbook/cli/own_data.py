@@ -353,8 +353,6 @@ def say_task(data: dict, dev: dict | None, task: str) -> None:
 
 def _name(label: Any) -> str:
     """Returns what a class is called."""
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)  # some programs write 1.0 for the class 1
     if isinstance(label, bool):
         return json.dumps(label)
     if isinstance(label, float) and label.is_integer():
