@@ -180,7 +180,7 @@ test-slow-jax: $(JAX_STAMP)
 	$(ON_JAX) $(COMPILED) $(COMPILE_FAST) $(JAX_ENV)/bin/python -m pytest \
 	tests/devices tests/finetuning tests/relatives tests/weights \
 	tests/translation tests/pretraining/test_pretrain.py \
-	tests/book/test_moving.py -m slow
+	tests/book/test_moving.py tests/book/test_templates.py -m slow
 
 check: $(DEV_STAMP) ## lint, types, and the tests that need no backend
 	$(BOOK_ENV)/bin/python -m ruff check .

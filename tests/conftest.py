@@ -1,9 +1,12 @@
 """Seeds, the real data, one test per chapter or lab, and what a run counted."""
 
 import copy
+import importlib.util
 import os
 import random
 import sys
+import sysconfig
+import venv
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -12,6 +15,7 @@ import numpy as np
 import pytest
 
 import book
+import small_wheel
 
 collect_ignore = ["helpers/strategies.py"]  # a program that needs TensorFlow
 # The longest files, which workers begin with, so that none waits for the last.
@@ -158,3 +162,43 @@ def _reason(report):
     if isinstance(report.longrepr, tuple):
         return report.longrepr[2].removeprefix("Skipped: ")
     return str(report.longrepr)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """A wheel built from this tree."""
+    from hatchling import build
+
+    folder = tmp_path_factory.mktemp("wheel")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(book.ROOT)
+        name = build.build_wheel(str(folder))
+    return folder / name
+
+
+@pytest.fixture(scope="session")
+def small(wheel):
+    """The wheel without models."""
+    path = wheel.parent / "small" / wheel.name
+    path.parent.mkdir()
+    small_wheel.write_small(wheel, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def colab(tmp_path_factory):
+    """A Python like Colab's: it has what the book needs, not bertbook."""
+    folder = tmp_path_factory.mktemp("colab") / "env"
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    ours = sysconfig.get_path("purelib", vars={"base": folder})
+    installed = Path(importlib.util.find_spec("keras").origin).parents[1]
+    lines = (
+        installed,
+        (
+            "import sys, unittest.mock as mock; "
+            "sys.modules['google.colab'] = mock.MagicMock()"
+        ),
+    )
+    Path(ours, "colab.pth").write_text("\n".join(map(str, lines)), "utf-8")
+    return python

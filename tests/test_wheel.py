@@ -1,31 +1,16 @@
 """A wheel carries the package and what its shipped names need."""
 
-import importlib.util
+import importlib
 import shutil
 import subprocess
 import sys
-import sysconfig
-import venv
 import zipfile
-from pathlib import Path
 
 import pytest
-from hatchling import build
 
 import book
 import checksums
 import first_cell
-import small_wheel
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """A wheel built from this tree."""
-    folder = tmp_path_factory.mktemp("wheel")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(book.ROOT)
-        name = build.build_wheel(str(folder))
-    return folder / name
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +52,6 @@ def test_wheel_holds_nothing_else(names):
     }
 
 
-@pytest.fixture(scope="module")
-def small(wheel):
-    """The wheel without models."""
-    path = wheel.parent / "small" / wheel.name
-    path.parent.mkdir()
-    small_wheel.write_small(wheel, path)
-    return path
-
-
 def test_the_small_wheel_is_the_whole_one_without_models(wheel, names, small):
     with zipfile.ZipFile(small) as archive, zipfile.ZipFile(wheel) as whole:
         kept = archive.namelist()
@@ -105,25 +81,6 @@ def test_wheel_names_both_licenses_and_holds_their_texts(wheel, names):
     assert "License-Expression: Apache-2.0 AND CC-BY-SA-4.0" in text
     licenses = {n.split("/licenses/")[1] for n in names if "/licenses/" in n}
     assert licenses == {"LICENSE", "data/README.md"}
-
-
-@pytest.fixture(scope="module")
-def colab(tmp_path_factory):
-    """A Python like Colab's: it has what the book needs, not bertbook."""
-    folder = tmp_path_factory.mktemp("colab") / "env"
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    ours = sysconfig.get_path("purelib", vars={"base": folder})
-    installed = Path(importlib.util.find_spec("keras").origin).parents[1]
-    lines = (
-        installed,
-        (
-            "import sys, unittest.mock as mock; "
-            "sys.modules['google.colab'] = mock.MagicMock()"
-        ),
-    )
-    Path(ours, "colab.pth").write_text("\n".join(map(str, lines)), "utf-8")
-    return python
 
 
 def run_first_cell(python, folder):
