@@ -37,4 +37,5 @@ PARTS: dict[str, Part] = {
     "pretrain": pretraining.PRETRAIN,
     "TextClassifier": tasks.TEXT_CLASSIFIER,
     "finetune": tasks.FINETUNE,
+    **{"SpanModel": tasks.SPAN_MODEL, "best_span": tasks.BEST_SPAN},
 }
