@@ -180,7 +180,7 @@ def score(model, questions, contexts, answers):
 
 def read_traps(model):
     """Returns F1 on the passages that lure, by the way they are put."""
-    names = written_in("42_questions", "traps", "forms")
+    names = written_in("labs/42_does_it_read", "traps", "forms")
     lines = names["traps"].strip().split("\n")
     asides = []
     for i in range(0, len(lines), 4):
