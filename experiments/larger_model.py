@@ -204,6 +204,7 @@ def read_traps(model):
             [[{"text": row["right"]}] for row in asides],
         )
         for name, form in names["forms"].items()
+        if name != "harmless before"  # never asked of the larger model
     }
 
 
