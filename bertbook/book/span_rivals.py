@@ -95,12 +95,16 @@ class SpanRival:
                 analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True
             ).fit(texts),
         ]
-        pairs = zip(data["question"], data["context"], strict=True)
-        spans, features = zip(*(self._spans(*p) for p in pairs), strict=True)
+        pairs = list(zip(data["question"], data["context"], strict=True))
+        # Twice computed: as dictionaries, all features need two gigabytes.
         self.columns = DictVectorizer().fit(
-            [f for row in features for f in row]
+            features for pair in pairs for features in self._spans(*pair)[1]
         )
-        rows = [self.columns.transform(row) for row in features]
+        spans, rows = [], []
+        for pair in pairs:
+            texts, features = self._spans(*pair)
+            spans.append(texts)
+            rows.append(self.columns.transform(features))
         accepted = [[a["text"] for a in row] for row in data["answers"]]
         is_right = [
             np.isin([normalize_answer(text) for text in texts], known)
