@@ -8,13 +8,9 @@ for spans; ours has no parser, and takes all runs of words.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
-from sklearn.feature_extraction import DictVectorizer
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
 
 from bertbook.tasks.metrics import answer_f1, normalize_answer
 from bertbook.text.sentences import split_sentences
@@ -76,7 +72,7 @@ class SpanRival:
     cross-validation.
 
     Args:
-        data: Questions that have an answer, as `bb.load_dataset` gives them.
+        data: Questions that have an answer, as `load_dataset` gives them.
         groups: What must not be on both sides of a fold, such as the document
             of each question.
         seed: Of the wrong spans that are drawn.
@@ -87,6 +83,10 @@ class SpanRival:
     """
 
     def __init__(self, data: dict, groups: Sequence, seed: int = 0) -> None:
+        from sklearn.feature_extraction import DictVectorizer
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.model_selection import GroupKFold
+
         self.rng = np.random.default_rng(seed)
         texts = [*dict.fromkeys(data["context"]), *data["question"]]
         self.views = [
@@ -136,12 +136,15 @@ class SpanRival:
 
     def _fit(
         self,
-        rows: Sequence[csr_matrix],
+        rows: Sequence[Any],
         is_right: Sequence[np.ndarray],
         learned: np.ndarray,
         strength: float,
-    ) -> LogisticRegression:
+    ) -> Any:
         """Learns from all right spans of some questions and a few wrong."""
+        from scipy.sparse import vstack
+        from sklearn.linear_model import LogisticRegression
+
         x, y = [], []
         for i in learned:
             wrong = np.flatnonzero(~is_right[i])
