@@ -37,5 +37,6 @@ PARTS: dict[str, Part] = {
     "pretrain": pretraining.PRETRAIN,
     "TextClassifier": tasks.TEXT_CLASSIFIER,
     "finetune": tasks.FINETUNE,
-    **{"SpanModel": tasks.SPAN_MODEL, "best_span": tasks.BEST_SPAN},
+    "SpanModel": tasks.SPAN_MODEL,
+    "best_span": tasks.BEST_SPAN,
 }
