@@ -97,8 +97,10 @@ def answer_keeper(seed):
 
 
 def answer_traps(seed):
-    """Returns F1 on the passages of chapter 42 that stand alone."""
-    lines = written_in("42_questions", "traps")["traps"].strip().split("\n")
+    """Returns F1 on the passages of lab 42_does_it_read that stand alone."""
+    lines = (
+        written_in("labs/42_does_it_read", "traps")["traps"].strip().split("\n")
+    )
     wanted = [line.split(" | ")[0] for line in lines[2::4]]
     return mean_f1(lines[1::4], lines[::4], wanted)
 

@@ -177,7 +177,7 @@ def score(model, questions, contexts, answers):
 
 def read_traps(model):
     """Returns F1 on the passages that lure, by the way they are put."""
-    names = written_in("42_questions", "traps", "forms")
+    names = written_in("labs/42_does_it_read", "traps", "forms")
     lines = names["traps"].strip().split("\n")
     asides = []
     for i in range(0, len(lines), 4):
@@ -201,6 +201,7 @@ def read_traps(model):
             [[{"text": row["right"]}] for row in asides],
         )
         for name, form in names["forms"].items()
+        if name != "harmless before"  # never asked of the larger model
     }
 
 

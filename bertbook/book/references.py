@@ -361,6 +361,8 @@ Wettig, Gao, Zhong and Chen | 2023 | arXiv:2202.08005
     Should You Mask 15% in Masked Language Modeling?
 Wiegreffe and Pinter | 2019 | arXiv:1908.04626
     Attention is not not Explanation
+Wortsman et al. | 2022 | arXiv:2109.01903
+    Robust Fine-tuning of Zero-shot Models
 Xiao, Tian, Chen, Han and Lewis | 2024 | arXiv:2309.17453
     Efficient Streaming Language Models with Attention Sinks
 Xiong et al. | 2020 | arXiv:2002.04745

@@ -176,6 +176,13 @@ def test_general_faults(body, words):
     assert words in workbench.fault("split_words", source)
 
 
+def test_of_equal_spans_any_may_win():
+    answer = mybert.books("tasks")["best_span"]
+    later = answer.replace("max(spans,", "max(reversed([*spans]),")
+    assert later != answer
+    assert workbench.fault("best_span", later) == ""
+
+
 def test_a_loop_that_does_not_end(monkeypatch):
     monkeypatch.setattr(workbench, "SECONDS", 1)
     source = "def split_words(characters):\n    while True:\n        pass"

@@ -38,6 +38,8 @@ PARTS: dict[str, Part] = {
     "TextClassifier": tasks.TEXT_CLASSIFIER,
     "finetune": tasks.FINETUNE,
     "ChoiceModel": tasks.CHOICE_MODEL,
+    "SpanModel": tasks.SPAN_MODEL,
+    "best_span": tasks.BEST_SPAN,
     "bio_spans": tasks.BIO_SPANS,
     "label_words": tasks.LABEL_WORDS,
     "TagModel": tasks.TAG_MODEL,
