@@ -347,7 +347,6 @@ DAMAGED = {
     "cut in the middle": (b'{\n "vocab_size": 305', "line 2 column"),
     "empty": (b"", "line 1 column 1"),
     "not UTF-8": (b'{"hidden_act": "\xff"}', "can't decode byte 0xff"),
-    "a byte order mark": (b'\xef\xbb\xbf{"vocab_size": 5}', "BOM"),
     "a list": (b"[1, 2]", "a JSON object. Received: list"),
     "a number": (b"5", "a JSON object. Received: int"),
     "null": (b"null", "a JSON object. Received: NoneType"),
@@ -414,3 +413,10 @@ def test_a_config_of_another_type_is_refused(kind, value):
     ):
         with pytest.raises(ValueError, match=f"^`{name}` must be"):
             make(value)
+
+
+def test_names_that_only_label2id_holds(tmp_path):
+    path = write(tmp_path, {**GOOGLE, "label2id": {"neg": 0, "pos": 1}})
+    assert BertConfig.from_json(path).id2label == {0: "neg", 1: "pos"}
+    path = write(tmp_path, {**GOOGLE, "label2id": {"LABEL_0": 0, "LABEL_1": 1}})
+    assert BertConfig.from_json(path).id2label is None

@@ -232,7 +232,12 @@ def _fields(line: str, delimiter: str, number: int) -> list[str]:
 
 def _json_row(line: str, number: int) -> dict:
     """Returns the values of a line of JSON."""
-    values = parse_json(line, f"Line {number}")
+    try:
+        values = parse_json(line, "The line")
+    except ValueError as error:
+        raise ValueError(
+            f"Line {number} must be a JSON object. Received: {error}"
+        ) from None
     if not isinstance(values, dict):
         raise ValueError(
             f"Line {number} must be a JSON object. Received: "

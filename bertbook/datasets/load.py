@@ -76,6 +76,10 @@ def load_dataset(
     all lists of the labels that hold. Integers from 1 to 5, as of stars, are
     labels of a model with `num_labels=5`, which calls them "1" to "5".
 
+    What tools for annotation write is read as `tokens` and `tags`: texts whose
+    entities are marked by characters (doccano, Label Studio, spaCy, Prodigy),
+    and tables with a word in each row and the number of its sentence.
+
     Args:
         name: A name from the list above, or the path of a file of data, or of
             a folder with files such as train.csv and dev.csv.

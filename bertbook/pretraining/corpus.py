@@ -344,7 +344,8 @@ def make_record(
             f"{totals['documents']} documents in "
             f"{', '.join(map(str, paths))}."
         )
-    if totals["sentences"] <= FEW_SENTENCES * totals["documents"]:
+    count = totals["documents"]
+    if count >= 20 and totals["sentences"] <= FEW_SENTENCES * count:
         warnings.warn(
             "Nearly every document is one sentence, so that hardly any pair "
             "is IsNext: is there an empty line after every sentence? An empty "

@@ -125,28 +125,6 @@ class Pretrained:
                 f"quantizes a model. Received: {self.dtype_policy.name}."
             )
 
-    def compile(self, optimizer="rmsprop", loss=None, *args, **kwargs):
-        """Prepares `fit`, as in `keras.Model`.
-
-        Warns of a loss that takes probabilities: heads return logits, of which
-        it would compute a number without a meaning.
-
-        Args:
-            optimizer: As in `keras.Model.compile`.
-            loss: As in `keras.Model.compile`.
-            *args: As in `keras.Model.compile`.
-            **kwargs: As in `keras.Model.compile`.
-        """
-        for one in keras.tree.flatten(loss):
-            name = loss_of_probabilities(one)
-            if name is not None:
-                warnings.warn(
-                    f"`loss` takes probabilities, and the model returns "
-                    f"logits: pass `keras.losses.{name}(from_logits=True)`.",
-                    stacklevel=2,
-                )
-        super().compile(optimizer, loss, *args, **kwargs)
-
     def __call__(self, batch, *args, **kwargs):
         """Checks a batch, then calls the model; see its `call`.
 
@@ -177,6 +155,7 @@ class Pretrained:
             ValueError: `x` does not fit the config, as `batching.check_batch`
                 says.
         """
+        self._warn_of_probabilities()
         if self.built and self.optimizer and not self.optimizer.built:
             # Made in the first step, its variables would cost a second trace.
             with self._variable_scope():
@@ -258,7 +237,19 @@ class Pretrained:
         Raises:
             ValueError: As in `fit`.
         """
+        self._warn_of_probabilities()
         return super().evaluate(self._checked_whole(x), *args, **kwargs)
+
+    def _warn_of_probabilities(self):
+        """Warns of a loss that would take the logits for probabilities."""
+        for loss in keras.tree.flatten(getattr(self, "loss", None)):
+            name = loss_of_probabilities(loss)
+            if name is not None:
+                warnings.warn(
+                    "`loss` takes probabilities, and the model returns "
+                    f"logits: pass `keras.losses.{name}(from_logits=True)`.",
+                    stacklevel=3,
+                )
 
     def predict(self, x, *args, **kwargs):
         """Checks `x` as `fit` does, then predicts as Keras does.

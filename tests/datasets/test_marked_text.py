@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bertbook as bb
+from bertbook.datasets.columns import as_columns
 
 HELLO = {"tokens": [["hello", "New", "York", "."]]}
 HELLO["tags"] = [["O", "B-LOC", "I-LOC", "O"]]
@@ -223,3 +224,49 @@ def test_names_that_a_table_in_memory_may_have():
     assert len(tags) == 2
     with pytest.raises(ValueError, match="`predict_tags` takes lists of"):
         model.predict_entities(words)
+
+
+class ClassLabel:
+    """As in `datasets`: numbers that have names."""
+
+    def __init__(self, *names):
+        self.names = list(names)
+
+
+class Listed:
+    """As `datasets.List`: a list of what it holds."""
+
+    def __init__(self, feature):
+        self.feature = feature
+
+
+class Dataset:
+    """As in `datasets`: columns, and what they are."""
+
+    def __init__(self, columns, **features):
+        self.columns, self.features = columns, features
+        self.column_names = list(columns)
+
+    def __len__(self):
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, name):
+        return self.columns[name]
+
+
+def test_numbers_of_a_dataset_have_its_names():
+    data = Dataset(
+        {"label": [1, 0, -1], "tags": [[0, 1], [1], []], "n": [3, 4, 5]},
+        label=ClassLabel("bad", "good"),
+        tags=Listed(ClassLabel("O", "B-LOC")),
+        n=object(),
+    )
+    columns = as_columns(data, "data")
+    assert columns["label"] == ["good", "bad", None]
+    assert columns["tags"] == [["O", "B-LOC"], ["B-LOC"], []]
+    assert columns["n"] == [3, 4, 5]
+
+
+def test_numbers_whose_names_are_digits_stay_numbers():
+    data = Dataset({"label": [1, 0]}, label=ClassLabel("0", "1"))
+    assert as_columns(data, "data")["label"] == [1, 0]

@@ -32,6 +32,9 @@ from bertbook.text.vocabulary import SPECIAL_TOKENS
 from tests.helpers.corpora import ODD, as_lists, mini, read_all, shelf_corpus
 from tests.helpers.disks import largest_file
 
+# Many of these corpora have one sentence a document, as it is short.
+pytestmark = pytest.mark.filterwarnings("ignore:Nearly every document")
+
 random_tests = settings(max_examples=150, deadline=None, derandomize=True)
 
 DOCUMENTS = [
@@ -786,3 +789,9 @@ def test_a_shard_that_finds_no_room_is_no_corpus(tmp_path):
     with largest_file(200), pytest.raises(OSError, match="train-00000"):
         shelf_corpus(tmp_path)
     assert not (tmp_path / RECORD).exists()
+
+
+def test_a_blank_line_after_every_sentence_is_said(tmp_path):
+    path = write(tmp_path / "a.txt", "\n\n".join(["It rains."] * 20))
+    with pytest.warns(UserWarning, match="Nearly every document is one sent"):
+        prepare([path], mini(), tmp_path / "out")

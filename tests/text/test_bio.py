@@ -184,3 +184,11 @@ def test_a_word_without_end_is_found_in_time():
     text = "ab-" * 100_000 + "c"
     tokenizer = Tokenizer([*SPECIAL_TOKENS, "ab", "-", "c"])
     assert find_words(tokenizer, text) == [(0, len(text))]
+
+
+def test_a_word_of_more_pieces_than_a_window_is_cut():
+    tokenizer = Tokenizer([*SPECIAL_TOKENS, "a", "##b", "c"])
+    text = "c " + "a" + "b" * 40
+    spans = find_words(tokenizer, text, 14)
+    assert spans[0] == (0, 1)
+    assert [b - a for a, b in spans[1:]] == [4] * 10 + [1]

@@ -124,3 +124,18 @@ def test_words_without_letters_bring_a_warning():
     with pytest.warns(UserWarning, match="None of 1,050 pieces is a single"):
         Tokenizer([*SPECIAL_TOKENS, *words])
     Tokenizer([*SPECIAL_TOKENS, *words, "a"])
+
+
+def test_a_vocabulary_with_accents_was_not_stripped(tmp_path):
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    for pieces, strips in (
+        (["ア", "##リ", "##バ", "##ハ"], False),
+        (["straße", "##ü", "tür"], False),
+        (["strasse", "##u", "tur", "и"], True),
+    ):
+        path = tmp_path / "vocab.txt"
+        path.write_text("\n".join([*special, *pieces]), encoding="utf-8")
+        tokenizer = Tokenizer.from_pretrained(tmp_path)
+        assert (tokenizer.strip_accents is None) == strips
+    tokens = tokenizer.encode("тур и").tokens
+    assert tokens[-2] == "и"

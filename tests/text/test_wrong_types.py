@@ -135,7 +135,7 @@ INNER = {
     "added_tokens": {"cut", "split_at", "without_doubles"},
     "merges": {"count_pieces_and_pairs", "learn_merges", "merge_pair", "spell",
         "train_vocabulary"},
-    "reach": {"check_reach", "guess_lowercase", "ordinary"},
+    "reach": {"check_reach", "guess_accents", "guess_lowercase", "ordinary"},
     "tokenizer": {"Encoding", "longest_first"},
     "tokenizer_files": {"Claim", "read_library_file", "read_tokenizer"},
     "wordpiece": {"Piece", "clean", "drop_accents", "isolate_cjk", "is_cjk",

@@ -225,3 +225,25 @@ def test_assigned_arrays_join_query_key_and_value_and_leave_the_rest():
 def test_assigned_arrays_must_have_the_shape_of_the_weight():
     with pytest.raises(ValueError, match="shape"):
         assign_arrays(make("BertEncoder"), {"pooler/bias": np.zeros(3)})
+
+
+def test_a_loss_of_probabilities_is_said():
+    sizes = {"vocab_size": 8, "hidden_size": 4, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 1, "intermediate_size": 4}
+    model = bb.BertForSequenceClassification(bb.BertConfig(**sizes))
+    batch, labels = {"input_ids": np.ones((2, 3), "int32")}, np.array([0, 1])
+    for loss in (
+        "sparse_categorical_crossentropy",
+        keras.losses.SparseCategoricalCrossentropy(),
+        keras.losses.sparse_categorical_crossentropy,
+    ):
+        model.compile("sgd", loss)
+        with pytest.warns(UserWarning, match="returns logits: pass `keras.lo"):
+            model.evaluate(batch, labels, verbose=0)
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(True))
+    model.evaluate(batch, labels, verbose=0)
+
+
+def test_an_unknown_keyword_is_an_error_of_ours():
+    with pytest.raises(ValueError, match="`BertEncoder` must be given keyw"):
+        bb.BertEncoder(bb.BertConfig.named("tiny"), max_position_embeddings=9)

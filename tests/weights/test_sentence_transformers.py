@@ -363,3 +363,18 @@ def test_a_config_that_says_something_else_is_refused(values, folder):
     write(folder / "config.json", {**config, "text_vectors": values})
     with pytest.raises(ValueError, match="`text_vectors` must"):
         load(folder)
+
+
+def test_a_model_that_an_older_release_kept_in_a_subfolder(folder, tmp_path):
+    write_modules(folder, ["cls"])
+    expected = load(folder).embed_texts(TEXTS)
+    old = tmp_path / "old"
+    old.mkdir()
+    for name in ("modules.json", "1_Pooling"):
+        (folder / name).rename(old / name)
+    folder.rename(old / "0_Transformer")
+    modules = json.loads((old / "modules.json").read_text("utf-8"))
+    modules[0]["path"] = "0_Transformer"
+    write(old / "modules.json", modules)
+    assert np.abs(load(old).embed_texts(TEXTS) - expected).max() == 0
+    assert bb.Tokenizer.from_pretrained(old).vocabulary == VOCABULARY
