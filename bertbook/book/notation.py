@@ -71,7 +71,7 @@ LOCAL = (
     ),
     LocalLetter("R", "rows of a picture; its columns are C", ("figures",)),
     LocalLetter("W", "windows of a text", ("tasks.spans", "tasks.word_tasks")),
-    LocalLetter("W", "words of a text", ("tasks.tags",)),
+    LocalLetter("W", "words of a text", ("tasks.tags", "book.tagging", "43")),
     LocalLetter("W", "width of a beam", ("decoder",)),
     LocalLetter("X", "texts of a row to choose from", ("decoder.search",)),
     LocalLetter("Y", "texts of a row that were chosen", ("decoder.search",)),

@@ -144,6 +144,8 @@ McCann, Bradbury, Xiong and Socher | 2017 | arXiv:1708.00107
     Learned in Translation: Contextualized Word Vectors
 Mikolov, Chen, Corrado and Dean | 2013 | arXiv:1301.3781
     Efficient Estimation of Word Representations in Vector Space
+Northcutt, Jiang and Chuang | 2021 | arXiv:1911.00068
+    Confident Learning: Estimating Uncertainty in Dataset Labels
 Pennington, Socher and Manning | 2014 | EMNLP
     GloVe: Global Vectors for Word Representation
 Rei, Stewart, Farinha and Lavie | 2020 | arXiv:2009.09025
