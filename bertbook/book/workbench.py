@@ -293,6 +293,7 @@ def _tried(name: str, owner: str, source: str) -> Results:
             }
         )
     except (Exception, SystemExit) as error:
+        _forget_unmade()
         return {"": error}
     results: Results = {}
     for label, call in calls.items():
@@ -303,7 +304,18 @@ def _tried(name: str, owner: str, source: str) -> Results:
             results[label] = error
             if isinstance(error, TimeoutError):
                 break
+    _forget_unmade()
     return results
+
+
+def _forget_unmade() -> None:
+    """Takes from Keras' list the variables that a wrong part left half made.
+
+    Else the next model that is built, right as it may be, would fail on them.
+    """
+    from keras.src.backend.common import global_state
+
+    global_state.set_global_attribute("uninitialized_variables", [])
 
 
 @cache

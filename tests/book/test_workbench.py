@@ -516,3 +516,22 @@ def test_a_head_of_the_readers_does_not_touch_the_book(place):
     assert workbench.fault("split_words", answer) == ""
     assert "SPECIAL = []" not in mybert.texts({}, mine=False)["tokenizer"]
     assert "SPECIAL = []" in mybert.texts({}, mine=True)["tokenizer"]
+
+
+def test_a_layer_that_is_left_half_made_does_not_spoil_the_next():
+    right = mybert.books("tasks")["TextClassifier"]
+    wrong = right.replace("=normal()", "=normal")
+    assert "needs its parentheses" in workbench.fault("TextClassifier", wrong)
+    assert workbench.fault("TextClassifier", right) == ""
+
+
+def test_names_are_tuples_and_labels_are_lists():
+    source = "def bio_spans(tags):\n    return [['PER', 0, 1] for _ in tags]"
+    words = workbench.fault("bio_spans", source)
+    assert "each name must be a tuple: type, first, end" in words
+    source = (
+        "import numpy as np\n\ndef label_words(words, tags, tokenizer):\n"
+        "    return np.array([1]), np.array([1])"
+    )
+    words = workbench.fault("label_words", source)
+    assert "it must return two lists, of ids and of labels" in words

@@ -235,6 +235,12 @@ TEXT_CLASSIFIER = Part(
     ),
     mistakes=(
         (
+            DRAWN,
+            "kernel_initializer=normal",
+            "`normal` is a function that makes the initializer, so it needs "
+            "its parentheses: `normal()`",
+        ),
+        (
             "def call(self, batch, training=None):",
             "def call(self, batch):\n        training = None",
             "`call` must take `training`, too: with it `fit` says that it is "
@@ -1588,6 +1594,8 @@ def _labeled(label_words: Any) -> Calls:
             return None
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise TypeError("it must return two lists: ids and labels")
+        if not all(isinstance(one, list) for one in found):
+            raise TypeError("it must return two lists, of ids and of labels")
         names = "ids", "labels"
         return {n: flat(n, one) for n, one in zip(names, found, strict=True)}
 
@@ -1596,6 +1604,7 @@ def _labeled(label_words: Any) -> Calls:
         (["abc", "b", "ca"], [1, 2, 3]),
         (["ab", "c"], [0, 2]),
         (["a.b.", "A"], [3, 1]),
+        (["a", "b", "a"], [3, 1, 2]),
         (["xyz", "a"], [1, 2]),
         (["a", "\u200b", "b"], [1, 2, 3]),
         ([], []),
@@ -1726,6 +1735,13 @@ LABEL_WORDS = Part(
         ),
         (
             PIECES,
+            f"{PIECES}\n        if not tokenizer.encode(word):\n"
+            "            tag = IGNORED",
+            "a word without pieces becomes [UNK] without its tag; its tag must "
+            "stay",
+        ),
+        (
+            PIECES,
             PIECES.replace("[UNK]", "[PAD]"),
             "a word without pieces becomes [PAD]; it must become [UNK]",
         ),
@@ -1738,7 +1754,11 @@ def _names(bio_spans: Any) -> Calls:
 
     def found(tags):
         names = outcome(bio_spans, (tags,))
-        return list(names) if isinstance(names, tuple) else names
+        if isinstance(names, tuple | list):
+            if any(isinstance(name, list) for name in names):
+                raise TypeError("each name must be a tuple: type, first, end")
+            return list(names)
+        return names
 
     cases = (
         "B-PER I-PER I-PER O",
