@@ -1,10 +1,12 @@
 """Every work that the book cites has an entry, and the five texts' are all."""
 
+import json
 import re
 
 import pytest
 
 import book
+from bertbook.book import notation
 from bertbook.book.references import (
     DECODER,
     ENCODER,
@@ -120,3 +122,15 @@ def test_citations_are_found():
         ("the code of October 2018", []),
     ):
         assert list(citations(text)) == found
+
+
+def test_the_chapter_that_lists_them_was_built_again():
+    notebook = book.read_notebook(book.Chapter("91_notation").path)
+    shown = book.nbformat.writes(notebook)
+    for work in further():
+        assert json.dumps(work.title, ensure_ascii=False)[1:-1] in shown, (
+            "build 91_notation again"
+        )
+    for letter in notation.LOCAL:
+        for place in letter.places:
+            assert place in shown, "build 91_notation again"
