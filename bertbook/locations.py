@@ -175,7 +175,10 @@ def is_first_module(folder: Path, name: str) -> bool:
     path = folder / "modules.json"
     if not path.is_file():
         return False
-    modules = parse_json(DataFile(path).text(), str(path))
+    try:
+        modules = parse_json(DataFile(path).text(), str(path))
+    except ValueError:  # whoever needs the file will say so
+        return False
     first = modules[0] if isinstance(modules, list) and modules else None
     return isinstance(first, dict) and first.get("path") == name
 

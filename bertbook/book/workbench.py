@@ -313,9 +313,9 @@ def _forget_unmade() -> None:
 
     Else the next model that is built, right as it may be, would fail on them.
     """
-    from keras.src.backend.common import global_state
-
-    global_state.set_global_attribute("uninitialized_variables", [])
+    keras = sys.modules.get("keras.src.backend.common.global_state")
+    if keras is not None:  # parts on text need no Keras
+        keras.set_global_attribute("uninitialized_variables", [])
 
 
 @cache

@@ -34,9 +34,18 @@ TOGETHER = {
     frozenset({"code", "word"}): str,
     frozenset({"list"}): list,
 }
-
-
-ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[\w.]+)?\)")
+# A text in quotes, which stays, or an array, of which its list does.
+ARRAY = re.compile(
+    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+    r"""|array\((?P<list>\[[^\[\]]*\])(?:,\s*dtype=[\w.]+)?\)"""
+)
+NO_LITERAL = (
+    ValueError,
+    SyntaxError,
+    MemoryError,
+    RecursionError,
+    tokenize.TokenError,
+)
 VALUES = tokenize.STRING, tokenize.NUMBER, tokenize.NAME
 
 
@@ -59,12 +68,9 @@ def parse_value(text: str, name: str) -> Any:
         return parse_json(text, name)
     except ValueError as error:
         try:
-            return ast.literal_eval(
-                _with_commas(ARRAY.sub(r"\1", text.strip()))
-            )
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            raise error from None
-        except tokenize.TokenError:
+            text = ARRAY.sub(lambda one: one["list"] or one[0], text.strip())
+            return ast.literal_eval(_with_commas(text))
+        except NO_LITERAL:
             raise error from None
 
 

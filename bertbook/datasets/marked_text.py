@@ -12,6 +12,8 @@ from typing import Any
 from bertbook.checks import is_integer
 from bertbook.datasets.cells import shown, text_of
 from bertbook.datasets.file_formats import Table
+from bertbook.datasets.mending import Mended, leave_out
+from bertbook.datasets.readers import checked_columns
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import repair_bio, split_tag
 
@@ -154,29 +156,38 @@ def marks_column(table: Table, text: str) -> str | None:
     return None
 
 
-def read_marked(file: DataFile, table: Table, text: str, marks: str) -> Columns:
+def read_marked(
+    file: DataFile,
+    table: Table,
+    columns: tuple[str, str],
+    mended: Mended | None = None,
+) -> Columns:
     """Returns `tokens` and `tags` of a table of texts and their entities.
 
     Args:
         file: The file, for messages.
         table: The table.
-        text: The column of the texts.
-        marks: The column of the entities.
+        columns: Those of the texts and of the entities.
+        mended: As in `read_columns`.
 
     Raises:
         ValueError: A text or an entity is none; the line is named.
     """
     data: Columns = {"tokens": [], "tags": []}
-    for place, values in table.read([text, marks]):
-        if isinstance(values, ValueError):
-            raise values
+    for place, values in table.read(columns):
         where = f"{file}, {place}"
-        content = text_of(where, text, values[0], exact=True)
-        spans = spans_of(where, values[1] or ())
-        tokens, tags = tags_of_spans(where, content, spans)
+        try:
+            if isinstance(values, ValueError):
+                raise values
+            text = text_of(where, columns[0], values[0], exact=True)
+            spans = spans_of(where, values[1] or ())
+            tokens, tags = tags_of_spans(where, text, spans)
+        except ValueError as error:
+            leave_out(error, file, place, mended)
+            continue
         data["tokens"].append(tokens)
         data["tags"].append(tags)
-    return data
+    return checked_columns(file, data)
 
 
 def plain_rows(values: Any) -> Any:
@@ -237,7 +248,10 @@ def word_columns(
 
 
 def read_words(
-    file: DataFile, table: Table, columns: tuple[str, str, str]
+    file: DataFile,
+    table: Table,
+    columns: tuple[str, str, str],
+    mended: Mended | None = None,
 ) -> Columns | None:
     """Returns `tokens` and `tags` of a table with a word in each row.
 
@@ -248,9 +262,11 @@ def read_words(
         file: The file, for messages.
         table: The table.
         columns: Those of sentence, word and tag.
+        mended: As in `read_columns`; a word may be left out.
 
     Returns:
-        The columns; None where a row holds a list, and so a whole sentence.
+        The columns; None where the first row has no tag, and so the table is
+        another one, such as of whole sentences.
 
     Raises:
         ValueError: A word or a tag is missing, or a tag is not BIO; the line
@@ -258,27 +274,37 @@ def read_words(
     """
     sentences: dict[str, tuple[list[str], list[str]]] = {}
     current = ""
-    for place, values in table.read(columns):
-        if isinstance(values, ValueError):
-            raise values
-        number, word, tag = values
-        if isinstance(word, list) or str(word).lstrip().startswith("['"):
-            return None
+    for row, (place, values) in enumerate(table.read(columns)):
         where = f"{file}, {place}"
+        try:
+            if isinstance(values, ValueError):
+                raise values
+            number, word, tag = values
+            if not is_tag(tag):
+                if not row:
+                    return None
+                raise ValueError(
+                    f"{where}: a tag must be O, B-TYPE or I-TYPE, where a row "
+                    f"holds a word. Received: {shown(tag)}."
+                )
+            word = text_of(where, columns[1], word, exact=False)
+        except ValueError as error:
+            leave_out(error, file, place, mended)
+            continue
         current = str(number).strip() if number not in (None, "") else current
         tokens, tags = sentences.setdefault(current, ([], []))
-        tokens.append(text_of(where, columns[1], word, exact=False))
-        try:
-            split_tag(tag)
-        except ValueError:
-            if len(sentences) == len(tokens) == 1:
-                return None  # a table of another kind
-            raise ValueError(
-                f"{where}: a tag must be O, B-TYPE or I-TYPE, where a row "
-                f"holds a word. Received: {shown(tag)}."
-            ) from None
+        tokens.append(word)
         tags.append(tag)
     return {
         "tokens": [tokens for tokens, _ in sentences.values()],
         "tags": [repair_bio(tags) for _, tags in sentences.values()],
     }
+
+
+def is_tag(value: Any) -> bool:
+    """Returns whether a value is a tag of the BIO scheme."""
+    try:
+        split_tag(value)
+    except ValueError:
+        return False
+    return True

@@ -30,6 +30,26 @@ def check_mended(mended: Any) -> None:
         )
 
 
+def leave_out(
+    error: ValueError, file: DataFile, place: str, mended: Mended | None
+) -> None:
+    """Says of a row that does not fit that it is left out.
+
+    Args:
+        error: What is wrong with it.
+        file: The file.
+        place: Where the row stands.
+        mended: Gets the place and the reason; None refuses the row.
+
+    Raises:
+        ValueError: The same error, where nothing is to be mended.
+    """
+    if mended is None:
+        raise error
+    why = str(error).removeprefix(f"{file}, {place}: ")
+    mended.append((place, why.rstrip(".")))
+
+
 def readable(file: DataFile, mended: Mended) -> DataFile:
     """Returns a file with the encoding that can read it.
 

@@ -28,7 +28,12 @@ from bertbook.datasets.cells import (
 )
 from bertbook.datasets.columns import NAMES, PAIRS
 from bertbook.datasets.file_formats import Table
-from bertbook.datasets.mending import Mended, found_answer, mend_columns
+from bertbook.datasets.mending import (
+    Mended,
+    found_answer,
+    leave_out,
+    mend_columns,
+)
 from bertbook.datasets.readers import list_answers
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import split_tag
@@ -271,10 +276,7 @@ def read_columns(
             cells = dict(zip(headers, values, strict=True))
             row = _row(f"{file}, {place}", cells, chosen, table.typed, mended)
         except ValueError as error:
-            if mended is None:
-                raise
-            why = str(error).removeprefix(f"{file}, {place}: ")
-            mended.append((place, why.rstrip(".")))
+            leave_out(error, file, place, mended)
             continue
         for role, value in row.items():
             data[role].append(value)

@@ -499,7 +499,7 @@ def read_own(
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
         raise ValueError(f"{file} must hold examples. Received: none.")
-    data = _read_annotations(file, table, asked)
+    data = _read_annotations(file, table, asked, mended)
     if data is not None:
         return data
     chosen = choose_columns(file, table.names, asked)
@@ -507,7 +507,10 @@ def read_own(
 
 
 def _read_annotations(
-    file: DataFile, table: Table, asked: Mapping[str, Any]
+    file: DataFile,
+    table: Table,
+    asked: Mapping[str, Any],
+    mended: Mended | None,
 ) -> Columns | None:
     """Returns what tools for annotation write; None for another table."""
     if table.typed and {"context", "qas"} <= set(table.names):
@@ -519,7 +522,7 @@ def _read_annotations(
         return questions_of(file, as_articles(passages), unanswerable=True)
     words = word_columns(table.names, asked)
     if words is not None:
-        return read_words(file, table, words)
+        return read_words(file, table, words, mended)
     known: tuple[str, ...] = ("text", "sentence", "data", "content")
     told = asked.get("text")
     if isinstance(told, str) and told:
@@ -528,7 +531,7 @@ def _read_annotations(
     marks = marks_column(table, texts[0]) if len(texts) == 1 else None
     if marks is None or asked.get("label") not in (None, marks):
         return None
-    return read_marked(file, table, texts[0], marks)
+    return read_marked(file, table, (texts[0], marks), mended)
 
 
 def _json_of(file: DataFile) -> tuple[Any, bool]:

@@ -270,3 +270,24 @@ def test_numbers_of_a_dataset_have_its_names():
 def test_numbers_whose_names_are_digits_stay_numbers():
     data = Dataset({"label": [1, 0]}, label=ClassLabel("0", "1"))
     assert as_columns(data, "data")["label"] == [1, 0]
+
+
+def test_rows_that_do_not_fit_are_left_out_where_a_table_is_mended(tmp_path):
+    rows = [
+        {"text": TEXT, "label": [[6, 14, "LOC"]]},
+        {"text": "", "label": []},
+    ]
+    mended = []
+    lines = "\n".join(map(json.dumps, rows))
+    assert load(tmp_path, "a.jsonl", lines, mended=mended) == HELLO
+    assert [place for place, _ in mended] == ["line 2"]
+    table = "sentence_id,word,tag\n1,hello,O\n1,,O\n1,York,city\n2,York,B-LOC\n"
+    mended = []
+    data = load(tmp_path, "a.csv", table, mended=mended)
+    assert data["tokens"] == [["hello"], ["York"]]
+    assert [place for place, _ in mended] == ["line 3", "line 4"]
+
+
+def test_a_text_that_looks_like_an_array_stays_as_it_is(tmp_path):
+    table = "tokens,tags\n\"['array([1])']\",\"['O']\"\n"
+    assert load(tmp_path, "a.csv", table)["tokens"] == [["array([1])"]]
