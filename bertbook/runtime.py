@@ -594,6 +594,17 @@ def compiles_whole(dtype: str, with_xla: bool = True) -> bool:
     return with_xla and choose_compilation(dtype).path == "xla"
 
 
+def compiles_shapes(model: Any) -> bool:
+    """Returns whether a model is compiled anew for each shape of a batch.
+
+    Args:
+        model: A Keras model, compiled for training or not.
+    """
+    if load_keras().backend.backend() == "jax" or model.jit_compile:
+        return True
+    return choose_compilation(model.compute_dtype).path == "islands"
+
+
 def may_compile(with_xla: bool) -> bool:
     """Returns what to tell Keras: JAX without XLA is not compiled at all."""
     return with_xla or load_keras().backend.backend() == "jax"

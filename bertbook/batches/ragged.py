@@ -16,7 +16,7 @@ from bertbook.batches.batching import bucket_length, bucketed
 from bertbook.batches.progress import Progress
 from bertbook.checks import check_count
 from bertbook.devices.sharing import WHOLE, Share
-from bertbook.runtime import keras
+from bertbook.runtime import compiles_shapes, keras
 
 GROUPS = 50  # batches that are sorted by length together
 LEAST_GROUPS = 4  # with fewer a small set would be sorted as a whole
@@ -153,7 +153,11 @@ class Rows:
 
 
 def draw_batches(
-    lengths: np.ndarray, batch_size: int, limit: int, seed: Sequence[int]
+    lengths: np.ndarray,
+    batch_size: int,
+    limit: int,
+    seed: Sequence[int],
+    exact: bool = False,
 ) -> list[tuple[np.ndarray, int]]:
     """Deals the rows of one epoch into batches of similar length.
 
@@ -165,6 +169,7 @@ def draw_batches(
         batch_size: Rows a batch; one batch may hold fewer.
         limit: The longest length that the model takes.
         seed: Seed of the order; the same seed gives the same batches.
+        exact: As in `bucket_length`.
 
     Returns:
         The numbers of the rows of each batch, and its length.
@@ -178,7 +183,8 @@ def draw_batches(
         part = part[np.argsort(lengths[part], kind="stable")]
         for first in range(0, len(part), batch_size):
             rows = part[first : first + batch_size]
-            batches.append((rows, bucket_length(int(lengths[rows[-1]]), limit)))
+            longest = int(lengths[rows[-1]])
+            batches.append((rows, bucket_length(longest, limit, exact)))
     return [batches[i] for i in random.permutation(len(batches))]
 
 
@@ -189,6 +195,7 @@ def steps(
     seed: int,
     done: int = 0,
     share: Share = WHOLE,
+    exact: bool = False,
 ) -> Iterator[tuple[dict, Any, Any]]:
     """Yields batches for `fit` endlessly, starting at a step.
 
@@ -201,14 +208,17 @@ def steps(
         share: How the rows of a batch are split over devices. Rows of weight
             0 fill up what does not split evenly; the rows of this process are
             yielded.
+        exact: Whether no batch has more tokens or rows than it needs, for a
+            model that is not compiled anew for each shape.
     """
     lengths = rows.lengths()
     filled = share.round_up(batch_size)
     epoch, skipped = divmod(done, -(-len(rows) // batch_size))
     while True:
-        batches = draw_batches(lengths, batch_size, limit, (seed, epoch))
+        batches = draw_batches(lengths, batch_size, limit, (seed, epoch), exact)
         for numbers, length in batches[skipped:]:
-            yield share.own(rows.step(numbers.tolist(), length, filled))
+            size = share.round_up(len(numbers)) if exact else filled
+            yield share.own(rows.step(numbers.tolist(), length, size))
         epoch, skipped = epoch + 1, 0
 
 
@@ -239,10 +249,12 @@ def compute(
     check_count(batch_size, "batch_size")
     row_outputs: list[Any] = [None] * len(rows)
     limit = model.config.max_position_embeddings
-    size = batch_size = min(batch_size, len(rows))
+    batch_size = min(batch_size, len(rows))
+    exact = not compiles_shapes(model)
     lengths = rows.lengths().tolist()
     progress = Progress(len(rows), unit, verbose)
-    for numbers, length in bucketed(lengths, batch_size, limit):
+    for numbers, length in bucketed(lengths, batch_size, limit, exact):
+        size = len(numbers) if exact else batch_size
         batch = rows.inputs(numbers.tolist(), length, size)
         outputs = model.compute_on_batch(batch)
         check_finite(outputs, model, len(numbers))

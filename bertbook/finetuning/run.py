@@ -24,7 +24,7 @@ from bertbook.devices.sharing import current_share
 from bertbook.files import read_json, write_json
 from bertbook.finetuning.callbacks import EpochCallbacks
 from bertbook.finetuning.scores import check_metrics, score_task
-from bertbook.runtime import choose_compilation
+from bertbook.runtime import choose_compilation, compiles_shapes
 from bertbook.tasks.labels import REGRESSION
 from bertbook.tasks.word_tasks import Questions
 from bertbook.training import cards, checkpoint
@@ -167,7 +167,9 @@ class Run:
 
     def _fit(self, done):
         limit = self.model.config.max_position_embeddings
-        draw = packed_steps if self.options.packed else steps
+        draw = functools.partial(steps, exact=not compiles_shapes(self.model))
+        if self.options.packed:
+            draw = packed_steps
         batches = draw(
             self.task.rows,
             self.batch_size,

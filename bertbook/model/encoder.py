@@ -30,7 +30,7 @@ from bertbook.model.layers import (
     LayerNorm,
     gather_tokens,
 )
-from bertbook.runtime import keras, ops
+from bertbook.runtime import compiles_shapes, keras, ops
 from bertbook.tasks.base import Settings
 from bertbook.tasks.text_tasks import tokenize_texts
 from bertbook.weights.pretrained import Pretrained
@@ -321,11 +321,13 @@ class BertEncoder(Pretrained, keras.Model):
             return vectors
         settings = Settings(max_length=max_length or how.max_length)
         ragged = tokenize_texts(self, texts, None, settings)
-        size = batch_size = min(batch_size, len(texts))
+        batch_size = min(batch_size, len(texts))
+        exact = not compiles_shapes(self)
         progress = Progress(len(texts), "texts", verbose)
         for rows, length in batching.bucketed(
-            ragged.lengths(), batch_size, limit
+            ragged.lengths(), batch_size, limit, exact
         ):
+            size = len(rows) if exact else batch_size
             part = ragged.inputs(rows.tolist(), length, size)
             outputs = self.compute_on_batch(part)["sequence_output"]
             check_finite(outputs, self, len(rows))

@@ -7,11 +7,20 @@ and in PyTorch; Keras adds it before.
 
 import math
 from numbers import Real
+from typing import Any, NamedTuple
 
 from bertbook.checks import as_number
 from bertbook.runtime import keras, ops
 
 UNDECAYED = ("bias", "gamma", "beta")  # names of biases and norms
+
+
+class Shared(NamedTuple):
+    """What all variables share in a step: scalar tensors."""
+
+    rate: Any
+    power_1: Any  # beta_1 to the power of the step
+    power_2: Any
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -192,20 +201,60 @@ class AdamW(keras.optimizers.AdamW):
         """Returns the arguments of `__init__`."""
         return {**super().get_config(), "compiled": self.compiled}
 
-    def update_step(self, gradient, variable, learning_rate):
-        """Takes a step of one variable."""
+    def _apply_weight_decay(self, variables):
+        """Leaves the decay to `update_step`, where the rate is known."""
+
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        """Takes a step of all variables; computes once what they share."""
+        step = ops.cast(self.iterations + 1, "float32")
+        shared = Shared(
+            ops.cast(learning_rate, "float32"),
+            ops.power(self.beta_1, step),
+            ops.power(self.beta_2, step),
+        )
+        super()._backend_update_step(grads, trainable_variables, shared)
+
+    def update_step(self, gradient, variable, learning_rate, factor=1.0):
+        """Takes a step of one variable.
+
+        Args:
+            gradient: A tensor like the variable.
+            variable: The variable.
+            learning_rate: What all variables share, `Shared`.
+            factor: What the rate of the step is multiplied by, not that of
+                the decay.
+        """
+        dtype = variable.dtype
+        rate, power_1, power_2 = (ops.cast(n, dtype) for n in learning_rate)
+        if self.weight_decay is not None and self._use_weight_decay(variable):
+            self.assign_sub(variable, variable * self.weight_decay * rate)
         index = self._get_variable_index(variable)
         mean, square = self._momentums[index], self._velocities[index]
-        gradient = ops.cast(gradient, variable.dtype)
-        step = ops.cast(self.iterations + 1, variable.dtype)
+        gradient = ops.cast(gradient, dtype)
+        rate = rate if factor == 1.0 else rate * factor
+        c2 = ops.sqrt(1 - power_2)
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            tf.raw_ops.ResourceApplyAdam(  # all of the below in one pass
+                var=variable.handle,
+                m=mean.value.handle,
+                v=square.value.handle,
+                beta1_power=power_1,
+                beta2_power=power_2,
+                lr=rate,
+                beta1=self.beta_1,
+                beta2=self.beta_2,
+                epsilon=self.epsilon * c2,
+                grad=gradient,
+            )
+            return
         new = (1 - self.beta_1) * (gradient - mean)
         self.assign_add(mean, new)
         new = (1 - self.beta_2) * (ops.square(gradient) - square)
         self.assign_add(square, new)
         # mean / c1 / (sqrt(square) / c2 + epsilon), with numbers moved out
-        c1 = 1 - ops.power(self.beta_1, step)
-        c2 = ops.sqrt(1 - ops.power(self.beta_2, step))
-        rate = ops.cast(learning_rate, variable.dtype) * c2 / c1
+        rate = rate * c2 / (1 - power_1)
         root = ops.sqrt(square) + self.epsilon * c2
         self.assign_sub(variable, rate * mean / root)
 
@@ -255,8 +304,8 @@ class LayerwiseAdamW(AdamW):
 
     def update_step(self, gradient, variable, learning_rate):
         """Takes a step of one variable, its rate multiplied."""
-        rate = self.rates[self._get_variable_index(variable)]
-        super().update_step(gradient, variable, learning_rate * rate)
+        factor = self.rates[self._get_variable_index(variable)]
+        super().update_step(gradient, variable, learning_rate, factor)
 
     def get_config(self):
         """Returns the arguments of `__init__`."""

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bertbook.batches.ragged import Rows, compute, draw_batches, steps
+from bertbook.runtime import compiles_shapes, keras
 
 LIMIT = 37
 random_tests = settings(max_examples=60, deadline=None, derandomize=True)
@@ -42,9 +43,11 @@ class Adder:
     """Stands for a model: the sum of the ids and, for each token, its id."""
 
     config = SimpleNamespace(max_position_embeddings=LIMIT)
+    compute_dtype = "float32"
 
-    def __init__(self):
+    def __init__(self, jit_compile=True):
         self.shapes = []
+        self.jit_compile = jit_compile
 
     def compute_on_batch(self, batch):
         ids = batch["input_ids"] * batch["attention_mask"]
@@ -119,6 +122,38 @@ def test_compute_gives_each_row_its_own():
         assert found[number]["sum"].dtype == np.float32
         assert found[number]["ids"][0] == 10 + number
     assert model.shapes == [(3, 16), (3, 24), (3, 32)]  # padded to buckets
+
+
+def test_nothing_is_padded_that_need_not_be_where_shapes_are_free():
+    lengths = [3, 17, 1, 25, 17, 2, 8]
+    if keras.backend.backend() == "jax":  # compiles for every shape
+        assert compiles_shapes(Adder(jit_compile=False))
+        return
+    model = Adder(jit_compile=False)
+    assert not compiles_shapes(model)
+    found = compute(model, make_rows(lengths), batch_size=3)
+    for number, length in enumerate(lengths):
+        assert found[number]["sum"] == (10 + number) * length
+    assert model.shapes == [(3, 3), (3, 17), (1, 25)]
+
+
+def test_steps_of_a_model_whose_shapes_are_free_hold_the_same_rows():
+    lengths = np.random.default_rng(0).integers(1, LIMIT, 50)
+    rows = make_rows(lengths, targets={"": list(range(50))})
+    tight = steps(rows, 8, LIMIT, 0, exact=True)
+    count = 0
+    for (x, y, weights), (other, labels, filled) in itertools.islice(
+        zip(tight, steps(rows, 8, LIMIT, 0), strict=False), 14
+    ):
+        size = len(y)
+        assert x["attention_mask"].any(axis=0).all()  # no column is padding
+        assert labels[:size].tolist() == y.tolist()
+        assert weights.tolist() == filled[:size].tolist()
+        assert not filled[size:].any()
+        real = other["attention_mask"][:size].sum(axis=1)
+        assert x["attention_mask"].sum(axis=1).tolist() == real.tolist()
+        count += size
+    assert count == 100
 
 
 def test_compute_with_choices():
