@@ -4,6 +4,7 @@
 """
 
 import json
+import sys
 from typing import Any
 
 from bertbook.cli import own_data
@@ -15,7 +16,7 @@ from bertbook.cli.parsing import (
     settle_dtype,
 )
 from bertbook.devices.processes import is_writer
-from bertbook.files import read_json
+from bertbook.files import check_folder, read_json
 from bertbook.locations import find_folder
 from bertbook.tasks.labels import names_of, names_of_tags
 
@@ -64,6 +65,12 @@ def add_commands(commands) -> None:
         help="tokens that texts are cut to; without it none is cut",
     )
     add("--batch-size", type=count, default=32, help="rows at a time")
+    add(
+        "--report",
+        metavar="DIR",
+        help="folder to write report.html, .txt and .json to: scores of each "
+        "label, worst errors, calibration; without it metrics alone",
+    )
     own_data.add_held_out(parser)
     own_data.add_columns(parser)
 
@@ -278,16 +285,29 @@ def class_of(name):
 
 def evaluate(options) -> None:
     """Prints the metrics of a model on a data set, as JSON."""
+    if options.report is not None:
+        check_folder(options.report, "--report")
     data = own_data.read_one(options)
     from bertbook.finetuning import finetune as finetuning
 
     settings = options.max_length, options.batch_size
+    folder = options.report
     if TRANSLATOR in architectures_of(options.model):
+        if folder is not None:
+            raise ValueError(
+                "`--report` needs a model with a task. Received: a translator."
+            )
         metrics = _evaluate_translator(options.model, data, *settings)
     else:
         model = load_finetuned(options.model)
         data = own_data.with_labels_for(data, model)
-        metrics = finetuning.evaluate(model, data, *settings)
+        with_report = folder is not None
+        metrics = finetuning.evaluate(
+            model, data, *settings, report=with_report
+        )
+        if with_report:
+            metrics.save(folder)
+            print(f"written: {folder}/report.html", file=sys.stderr)
     print(json.dumps(metrics))
 
 

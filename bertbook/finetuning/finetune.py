@@ -13,6 +13,8 @@ from bertbook.checks import as_number, check_count, check_switch, listed
 from bertbook.datasets.columns import as_columns
 from bertbook.files import check_folder
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
+from bertbook.finetuning.error_analysis import find
+from bertbook.finetuning.report import Report
 from bertbook.finetuning.run import (
     Judge,
     Run,
@@ -40,6 +42,7 @@ NOT_RECORDED = (
     "_name_or_path",
     "architectures",
     "dtype",
+    "label_thresholds",
     "no_answer_threshold",
     "torch_dtype",
     "transformers_version",
@@ -303,7 +306,14 @@ def finetune(
 
 
 def evaluate(
-    model, data, max_length=None, batch_size=32, stride=None, *, metrics=None
+    model,
+    data,
+    max_length=None,
+    batch_size=32,
+    stride=None,
+    *,
+    metrics=None,
+    report=False,
 ):
     """Measures a model on labeled data.
 
@@ -315,6 +325,10 @@ def evaluate(
         stride: Tokens from one window of a long text to the next, for
             questions and tags; None takes half of a window.
         metrics: Further metrics, as in `finetune`.
+        report: Whether to return the metrics as a `Report`: a dict all the
+            same, which `print` shows as tables of the labels, the worst errors
+            and the calibration. Its `tables` hold them, `plot()` draws one,
+            and `save(folder)` writes report.html, report.txt and report.json.
 
     Returns:
         The metrics of the task, shares in [0, 1]: one label: `accuracy`, `f1`
@@ -343,11 +357,14 @@ def evaluate(
     check_count(batch_size, "batch_size")
     if stride is not None:
         check_count(stride, "stride")
+    check_switch(report, "report")
     settings = Settings(max_length=max_length, stride=stride)
     task = task_of(model)(model, data, settings)
     names = [] if metrics is None else list(task.blank_score())
     own = check_metrics(metrics, names)
-    return score_task(task, compute(model, task.rows, batch_size), own)
+    outputs = compute(model, task.rows, batch_size)
+    scores = score_task(task, outputs, own)
+    return Report(scores, find(task, outputs)) if report else scores
 
 
 def take_labels(model, train):

@@ -146,6 +146,8 @@ class Run:
             _reseed(model, record["seed"])
             if isinstance(self.task, Questions) and self.task.version() == 2:
                 keep_in_config(model, no_answer_threshold=0.0)
+            if model.config.extra.get("label_thresholds") is not None:
+                keep_in_config(model, label_thresholds=None)  # of old weights
             compile_model(
                 model, self.task, record, self.options, self.total_steps
             )

@@ -760,6 +760,7 @@ TASK_TENSORS = [n.bertbook for rows in names.TASK_HEADS.values() for n in rows]
 OF_A_TASK = (
     "label2id",
     "num_labels",
+    "label_thresholds",
     "problem_type",
     "no_answer_threshold",
     "tag_strategy",
