@@ -650,7 +650,7 @@ def fill_mask(
 def finetune(
     model: _TaskModel,
     train: Table,
-    dev: Table | None = None,
+    dev: Table | Mapping[str, Table] | None = None,
     epochs: int = 3,
     learning_rate: float = 5e-5,
     batch_size: int = 32,

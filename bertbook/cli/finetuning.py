@@ -137,8 +137,8 @@ def _add_recipe(add) -> None:
     )
     add(
         "--metric",
-        help="metric on dev that chooses the best weights; without it the "
-        "task's: accuracy, f1 or spearman",
+        help="metric on dev that chooses the best weights, or loss; without it "
+        "the task's: accuracy, f1 or spearman",
     )
     add(
         "--warmup",

@@ -59,7 +59,8 @@ class EpochCallbacks(keras.callbacks.Callback):
         epoch, step = divmod(self.first + batch, self.steps_per_epoch)
         self._call("on_train_batch_end", step, logs)
         if step == self.steps_per_epoch - 1:
-            self._call("on_epoch_end", epoch, {**(logs or {}), **self.scores()})
+            logs = {**(logs or {}), **with_aliases(self.scores())}
+            self._call("on_epoch_end", epoch, logs)
 
     def on_train_end(self, logs=None):
         """Ends the run."""
@@ -70,6 +71,19 @@ class EpochCallbacks(keras.callbacks.Callback):
         for callback in self.callbacks:
             own = (dict(v) if isinstance(v, dict) else v for v in values)
             getattr(callback, hook)(*own)
+
+
+def with_aliases(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Adds to the numbers of dev the names that Keras has for them.
+
+    >>> with_aliases({"dev_loss": 0.5})
+    {'dev_loss': 0.5, 'val_loss': 0.5}
+    """
+    aliases = {
+        f"val_{name.removeprefix('dev_')}": value
+        for name, value in numbers.items()
+    }
+    return {**numbers, **aliases}
 
 
 def check_callbacks(callbacks: Any) -> list[Any]:
@@ -103,12 +117,16 @@ def check_callbacks(callbacks: Any) -> list[Any]:
     return list(callbacks)
 
 
-def check_monitored(callbacks: list[Any], names: list[str]) -> None:
+def check_monitored(callbacks: list[Any], modes: dict[str, Any]) -> None:
     """Refuses callbacks that would wait for a number that never comes.
+
+    One that should find out whether a number is to be large is told, which
+    Keras can do for the metrics of `compile` alone.
 
     Args:
         callbacks: The callbacks.
-        names: The numbers that a run logs.
+        modes: For each number that a run logs "min" or "max", or None where
+            nobody knows.
 
     Raises:
         ValueError: One looks at another number, or does not say whether it
@@ -120,12 +138,14 @@ def check_monitored(callbacks: list[Any], names: list[str]) -> None:
         if not isinstance(callback, kinds) or not looks:
             continue
         monitored = callback.monitor
-        if monitored not in names:
+        if monitored not in modes:
             raise ValueError(
                 f"`callbacks[{number}]` must monitor one of "
-                f"{', '.join(names)}. Received: {monitored!r}."
+                f"{', '.join(modes)}. Received: {monitored!r}."
             )
-        if monitored != "loss" and callback.mode == "auto":
+        if callback.mode == "auto" and modes[monitored] is not None:
+            callback.mode = modes[monitored]
+        if callback.mode == "auto":
             raise ValueError(
                 f"`callbacks[{number}]` must say `mode='max'` or `mode='min'` "
                 f"for {monitored!r}. Received: 'auto'."

@@ -5,6 +5,7 @@ rows of similar length share a batch.
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,7 +13,11 @@ from bertbook.batches.ragged import compute
 from bertbook.checks import as_number, check_count, check_switch, listed
 from bertbook.datasets.columns import as_columns
 from bertbook.files import check_folder
-from bertbook.finetuning.callbacks import check_callbacks, check_monitored
+from bertbook.finetuning.callbacks import (
+    check_callbacks,
+    check_monitored,
+    with_aliases,
+)
 from bertbook.finetuning.error_analysis import find
 from bertbook.finetuning.report import Report
 from bertbook.finetuning.run import (
@@ -90,7 +95,7 @@ class FinetuningOptions:
             others, so that less is padding. An update sees as many texts as
             without, in another order. Not for models that choose.
         metric: The metric that chooses the best weights, as `evaluate` calls
-            it, or one of `metrics`. None means `accuracy`; for several labels,
+            it, one of `metrics`, or "loss", the loss on dev. None means `accuracy`; for several labels,
             questions and tags `f1`; for a number `spearman`.
         verbose: Whether to print progress, and a line at each evaluation.
 
@@ -198,8 +203,8 @@ def finetune(
     Only the ratios count, and a row of weight 0 is left out. Other columns
     that the task does not know are not read.
 
-    Callbacks see epochs, and after each the logs `loss` and `dev_...`. One that
-    stops the run, such as `EarlyStopping`, begins anew where a run resumes;
+    Callbacks see epochs, and after each the logs `loss`, `dev_...` and, for
+    these, the names of Keras: `val_loss`, `val_accuracy`. One that stops the run, such as `EarlyStopping`, begins anew where a run resumes;
     `patience` of the options resumes exactly.
 
     Args:
@@ -211,7 +216,10 @@ def finetune(
             DataFrame, or a `Dataset` of Hugging Face. The columns are those of
             `load_dataset`, with its labels: `text` and `label`, for example.
         dev: The same, to choose the best weights by; without it the last ones
-            stay. Its rows count alike.
+            stay. Its rows count alike in the metrics, and in its loss as in
+            that of the training. A dict of several data sets by name, such as
+            `{"clean": ..., "noisy": ...}`, gives numbers for each; the first
+            of them decides which weights stay.
         epochs: How often every row is seen.
         learning_rate: The peak, after the warm-up. 2e-5 to 5e-5 suit a model
             of the size `base`, about 3e-4 those that ship with the package.
@@ -237,8 +245,10 @@ def finetune(
 
     Returns:
         A dict of lists, one entry for each evaluation: `step`, `epoch`,
-        `loss`, `rows_per_second` and, with `dev`, its metrics as `dev_...`,
-        those of `evaluate`.
+        `loss`, `rows_per_second` and, with `dev`, `dev_loss` and its metrics
+        as `dev_...`, those of `evaluate`; of several dev sets as
+        `dev_clean_...`. There is no loss where rows can only be measured:
+        answers without their place, tags that the model does not know.
 
     Raises:
         KeyError: A column is missing.
@@ -273,7 +283,7 @@ def finetune(
     check_frozen(model, options.frozen_layers)
     check_floats(model)
     train = as_columns(train, "train")
-    dev = None if dev is None else as_columns(dev, "dev")
+    dev = named_sets(dev)
     with unchanged_by_errors(model):
         if kind is Tags:
             keep_in_config(model, tag_strategy=options.strategy)
@@ -281,9 +291,12 @@ def finetune(
         take_labels(model, task.data)
         task.learn()
         label_weights = weigh(task, class_weight)
-        dev_task = None if dev is None else kind(model, dev, settings)
-        judge = Judge(model, dev_task, options.metric, batch_size, metrics)
-        check_monitored(callbacks, ["loss", *(f"dev_{n}" for n in judge.names)])
+        dev_tasks = {n: kind(model, part, settings) for n, part in dev.items()}
+        judge = Judge(
+            model, dev_tasks, options.metric, batch_size, metrics, label_weights
+        )
+        modes = {"loss": "min", **with_aliases(judge.modes())}
+        check_monitored(callbacks, modes)
         # Records of version 0.1.0 lack the second.
         unrecorded = ["verbose", *PACES]
         unrecorded += [] if options.packed else ["packed"]
@@ -296,7 +309,7 @@ def finetune(
             "options": _recorded(dataclasses.asdict(options), unrecorded),
             "config": _recorded(model.config.to_dict(), NOT_RECORDED),
             "train": hash_columns(task.data),
-            "dev": hash_columns(dev_task and dev_task.data),
+            "dev": _hash_of(dev_tasks),
             "class_weight": label_weights,
         }
         if model.lora is not None:
@@ -458,6 +471,57 @@ def _check_dev(dev, options, metrics):
                 f"`{name}` needs `dev`, to choose by. Received: {value!r} "
                 "and no `dev`."
             )
+
+
+def named_sets(dev):
+    """Returns the columns of each dev set, by what its numbers are called.
+
+    Args:
+        dev: As in `finetune`: None, a data set, or a dict of several.
+
+    Raises:
+        ValueError: A name is no text, or what `as_columns` refuses.
+    """
+    if dev is None:
+        return {}
+    if not _are_several(dev):
+        return {"dev": as_columns(dev, "dev")}
+    for name in dev:
+        if not isinstance(name, str) or not name:
+            raise ValueError(
+                f"`dev` must name each data set by a text. Received: {name!r}."
+            )
+    return {
+        f"dev_{name}": as_columns(part, f"dev[{name!r}]")
+        for name, part in dev.items()
+    }
+
+
+def _are_several(dev):
+    """Returns whether a dict holds data sets, not columns.
+
+    In every task a column is read that holds texts, or lists of texts; no
+    such column is a data set.
+    """
+    return (
+        isinstance(dev, Mapping)
+        and bool(dev)
+        and all(map(_is_data_set, dev.values()))
+    )
+
+
+def _is_data_set(value):
+    """Returns whether a value has columns by name, or is a list of dicts."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(row, Mapping) for row in value)
+    names = "columns", "column_names"
+    return isinstance(value, Mapping) or any(hasattr(value, n) for n in names)
+
+
+def _hash_of(tasks):
+    """Returns the hash of a dev set, or of each of several by its name."""
+    hashes = {name: hash_columns(task.data) for name, task in tasks.items()}
+    return hashes.get("dev", hashes or None)
 
 
 def _recorded(values, left_out):

@@ -71,6 +71,23 @@ def test_evaluate_prints_the_metrics_of_evaluate(tuned, capsys):
     assert printed == pytest.approx(expected)
 
 
+def test_evaluate_writes_a_report_beside_the_metrics(tuned, tmp_path, capsys):
+    folder = tmp_path / "report"
+    words = ["evaluate", "opinions", "--model", str(tuned)]
+    assert main([*words, "--report", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    stored = json.loads((folder / "report.json").read_text("utf-8"))
+    assert json.loads(out) == stored["metrics"]
+    assert f"{folder}/report.html" in err
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["report.html", "report.json", "report.txt"]
+    words = ["evaluate", "translation", "--model", "en-es", "--report", "x"]
+    assert main(words) == 2
+    assert "`--report` needs a model with a task" in capsys.readouterr().err
+    assert main([*words[:-1], str(folder / "report.txt")]) == 2
+    assert "`--report` must be a folder" in capsys.readouterr().err
+
+
 def test_predict_reads_a_text_a_file_and_standard_input(
     tuned, tmp_path, capsys, monkeypatch
 ):

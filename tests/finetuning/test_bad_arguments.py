@@ -63,6 +63,7 @@ EVALUATE = {
     "batch_size": ["five", "huge"],
     "stride": ["None", "five", "huge"],
     "metrics": ["None", "a dict"],
+    "report": ["True"],
 }
 LENGTHS = {
     "max_length": ["None", "five", "huge"],

@@ -1,5 +1,6 @@
 """Callbacks of Keras in a run: what they see, and what they may do."""
 
+import csv
 import math
 
 import pytest
@@ -79,7 +80,8 @@ def test_callbacks_see_epochs_and_steps_and_change_nothing(plain, tmp_path):
     callbacks = [
         witness,
         Witness(),
-        keras.callbacks.EarlyStopping("dev_accuracy", mode="max", baseline=2.0),
+        keras.callbacks.EarlyStopping("val_accuracy", baseline=2.0, patience=9),
+        keras.callbacks.EarlyStopping("val_loss", patience=9),
         keras.callbacks.ModelCheckpoint(
             str(tmp_path / "{epoch}.weights.h5"), save_weights_only=True
         ),
@@ -90,7 +92,9 @@ def test_callbacks_see_epochs_and_steps_and_change_nothing(plain, tmp_path):
         ),
     ]
     _, history = run(callbacks, model=model)
-    logs = ["dev_accuracy", "dev_f1", "dev_matthews", "loss"]
+    names = ["accuracy", "f1", "loss", "matthews"]
+    aliases = [f"val_{name}" for name in names]
+    logs = [*(f"dev_{name}" for name in names), "loss", *aliases]
     epochs = [
         [("epoch", epoch)]
         + [("step", step) for step in range(3)]
@@ -106,10 +110,18 @@ def test_callbacks_see_epochs_and_steps_and_change_nothing(plain, tmp_path):
     assert witness.model is model
     assert history["loss"] == plain[1]["loss"]
     assert same(model.get_weights(), plain[0].get_weights())
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["1.weights.h5", "2.weights.h5", "log.csv"]
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == ["1.weights.h5", "2.weights.h5", "log.csv"]
     rows = (tmp_path / "log.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows] == ["epoch", "0", "1"]
+    with open(tmp_path / "log.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert list(table[0]) == ["epoch", *logs]  # and nothing beside
+    for name in names:
+        found = [float(row[f"val_{name}"]) for row in table]
+        assert found == history[f"dev_{name}"]
+    assert callbacks[2].best == max(history["dev_accuracy"])
+    assert callbacks[3].best == min(history["dev_loss"])
     assert seen == [0, 1]
 
 
@@ -213,7 +225,7 @@ def test_bad_callbacks_are_refused(make_callbacks, message):
 
 
 def test_a_callback_that_would_wait_for_nothing_is_refused():
-    names = ["loss", "dev_accuracy"]
+    names = {"loss": "min", "dev_accuracy": "max", "dev_mine": None}
     for name in ("EarlyStopping", "ModelCheckpoint"):
         kind = getattr(keras.callbacks, name)
         more = {} if name == "EarlyStopping" else {"save_best_only": True}
@@ -224,10 +236,13 @@ def test_a_callback_that_would_wait_for_nothing_is_refused():
             ValueError, match="one of loss, dev_acc.*'val_loss'"
         ):
             check_monitored([callback], names)
-        callback = kind(*first, monitor="dev_accuracy", **more)
+        callback = kind(*first, monitor="dev_mine", **more)
         with pytest.raises(ValueError, match="must say `mode='max'`"):
             check_monitored([callback], names)
-        callback = kind(*first, monitor="dev_accuracy", mode="max", **more)
+        callback = kind(*first, monitor="dev_accuracy", **more)
+        check_monitored([callback], names)
+        assert callback.mode == "max"
+        callback = kind(*first, monitor="dev_mine", mode="min", **more)
         check_monitored([callback, kind(*first, monitor="loss", **more)], names)
     every = keras.callbacks.ModelCheckpoint("x.keras")  # looks at nothing
     check_monitored([every], names)

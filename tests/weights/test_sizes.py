@@ -280,7 +280,7 @@ def test_a_preset_with_a_damaged_file_names_it(text, preset):
 # Values among the odd ones that mean something for a key.
 RIGHT = {
     "classifier_dropout": [None, 0, 1e-400],
-    "label_thresholds": [None],
+    "label_thresholds": [None, [], [1]],
     "no_answer_threshold": [None, 1.5, -1, 0, 1e-400],
     "hidden_dropout_prob": [0, 1e-400],
     "attention_probs_dropout_prob": [0, 1e-400],
