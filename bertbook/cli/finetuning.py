@@ -113,6 +113,12 @@ def _add_recipe(add) -> None:
     )
     add("--batch-size", type=int, default=32, help="rows per update")
     add(
+        "--accumulation-steps",
+        type=int,
+        default=1,
+        help="parts that an update is computed in, to save memory",
+    )
+    add(
         "--max-length",
         type=int,
         help="tokens that texts are cut to, or of a window; without it no text "
@@ -208,6 +214,7 @@ def finetune(options) -> None:
         out=options.out,
         options=finetuning.FinetuningOptions(
             warmup=options.warmup,
+            accumulation_steps=options.accumulation_steps,
             frozen_layers=options.frozen_layers,
             layer_decay=options.layer_decay,
             patience=options.patience,
@@ -284,7 +291,11 @@ def class_of(name):
 
 
 def evaluate(options) -> None:
-    """Prints the metrics of a model on a data set, as JSON."""
+    """Prints the metrics of a model on a data set, as JSON.
+
+    Raises:
+        ValueError: A report is wanted of a translator.
+    """
     if options.report is not None:
         check_folder(options.report, "--report")
     data = own_data.read_one(options)

@@ -25,15 +25,19 @@ class EpochCallbacks(keras.callbacks.Callback):
         done: Steps done before.
         scores: A function that returns the latest scores on dev, by the names
             of the history.
+        parts: Batches of `fit` that make one step; the callbacks see steps.
     """
 
-    def __init__(self, callbacks, epochs, steps_per_epoch, done, scores):
+    def __init__(
+        self, callbacks, epochs, steps_per_epoch, done, scores, parts=1
+    ):
         super().__init__()
         self.callbacks = callbacks
         self.facts = {"epochs": epochs, "steps": steps_per_epoch, "verbose": 0}
         self.steps_per_epoch = steps_per_epoch
         self.first = done
         self.scores = scores
+        self.parts = parts
 
     def set_model(self, model):
         """Gives every callback the model."""
@@ -49,14 +53,20 @@ class EpochCallbacks(keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch, logs=None):
         """Begins a step, and before the first of an epoch the epoch."""
-        epoch, step = divmod(self.first + batch, self.steps_per_epoch)
+        number, part = divmod(batch, self.parts)
+        if part != 0:
+            return
+        epoch, step = divmod(self.first + number, self.steps_per_epoch)
         if step == 0 or batch == 0:
             self._call("on_epoch_begin", epoch)
         self._call("on_train_batch_begin", step, logs)
 
     def on_train_batch_end(self, batch, logs=None):
         """Ends a step, and after the last of an epoch the epoch."""
-        epoch, step = divmod(self.first + batch, self.steps_per_epoch)
+        number, part = divmod(batch, self.parts)
+        if part != self.parts - 1:
+            return
+        epoch, step = divmod(self.first + number, self.steps_per_epoch)
         self._call("on_train_batch_end", step, logs)
         if step == self.steps_per_epoch - 1:
             logs = {**(logs or {}), **with_aliases(self.scores())}

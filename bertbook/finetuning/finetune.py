@@ -74,6 +74,9 @@ class FinetuningOptions:
         weight_decay: Share of a weight taken off at each step, times the
             learning rate; norms and biases have none.
         clip_norm: Largest norm of all gradients together; None never clips.
+        accumulation_steps: Parts that an update is computed in, one after the
+            other, to save memory; `batch_size` is a multiple of it, and still
+            the rows of an update. The weights are those of the whole batch.
         frozen_layers: Lowest layers that are not trained, with the
             embeddings; -1 for the whole encoder. None trains everything.
         layer_decay: Factor of the learning rate from each layer to the one
@@ -95,8 +98,9 @@ class FinetuningOptions:
             others, so that less is padding. An update sees as many texts as
             without, in another order. Not for models that choose.
         metric: The metric that chooses the best weights, as `evaluate` calls
-            it, one of `metrics`, or "loss", the loss on dev. None means `accuracy`; for several labels,
-            questions and tags `f1`; for a number `spearman`.
+            it, one of `metrics`, or "loss", the loss on dev. None means
+            `accuracy`; for several labels, questions and tags `f1`; for a
+            number `spearman`.
         verbose: Whether to print progress, and a line at each evaluation.
 
     Raises:
@@ -111,6 +115,7 @@ class FinetuningOptions:
     warmup: float = 0.1
     weight_decay: float = 0.01
     clip_norm: float | None = 1.0
+    accumulation_steps: int = 1
     frozen_layers: int | None = None
     layer_decay: float = 1.0
     patience: int | None = None
@@ -133,6 +138,7 @@ class FinetuningOptions:
             value = getattr(self, name)
             if value is not None:
                 check_count(value, name)
+        check_count(self.accumulation_steps, "accumulation_steps")
         minutes = self.checkpoint_minutes
         if minutes is not None and not 0.0 < as_number(minutes) <= MOST_MINUTES:
             raise ValueError(
@@ -204,8 +210,9 @@ def finetune(
     that the task does not know are not read.
 
     Callbacks see epochs, and after each the logs `loss`, `dev_...` and, for
-    these, the names of Keras: `val_loss`, `val_accuracy`. One that stops the run, such as `EarlyStopping`, begins anew where a run resumes;
-    `patience` of the options resumes exactly.
+    these, the names of Keras: `val_loss`, `val_accuracy`. One that stops the
+    run, such as `EarlyStopping`, begins anew where a run resumes; `patience` of
+    the options resumes exactly.
 
     Args:
         model: A `BertForSequenceClassification`, `BertForTokenClassification`,
@@ -280,6 +287,11 @@ def finetune(
             "`packed` must be False for a model that chooses: its texts are "
             "read in groups. Received: True."
         )
+    if batch_size % options.accumulation_steps:
+        raise ValueError(
+            "`batch_size` must be a multiple of `accumulation_steps`. "
+            f"Received: {batch_size} and {options.accumulation_steps}."
+        )
     check_frozen(model, options.frozen_layers)
     check_floats(model)
     train = as_columns(train, "train")
@@ -297,9 +309,11 @@ def finetune(
         )
         modes = {"loss": "min", **with_aliases(judge.modes())}
         check_monitored(callbacks, modes)
-        # Records of version 0.1.0 lack the second.
+        # Records of version 0.1.0 lack the others.
         unrecorded = ["verbose", *PACES]
         unrecorded += [] if options.packed else ["packed"]
+        if options.accumulation_steps == 1:
+            unrecorded.append("accumulation_steps")
         record = {
             "epochs": int(epochs),
             "learning_rate": float(learning_rate),

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from bertbook.batches.feeding import feed_fit
+from bertbook.batches.feeding import feed_fit, in_parts
 from bertbook.batches.packed_rows import packed_steps
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
@@ -236,13 +236,14 @@ class Run:
     def _fit(self, done):
         limit = self.model.config.max_position_embeddings
         draw = packed_steps if self.options.packed else steps
+        parts, share = self.options.accumulation_steps, current_share()
         batches = draw(
             self.task.rows,
             self.batch_size,
             limit,
             self.record["seed"],
             done,
-            current_share(),
+            share._replace(groups=share.groups * parts),
         )
         tasks = [
             (self.options.evaluation_steps or self.steps_per_epoch, self._judge)
@@ -257,14 +258,14 @@ class Run:
             self.batch_size,
             {"loss": "loss"},
             tasks,
+            parts,
             verbose=self.verbose,
             unit="rows",
         )
-        steps_left = self.total_steps - done
         fit_steps(
             self.model,
-            feed_fit(batches),
-            steps_left,
+            feed_fit(in_parts(batches, parts)),
+            (self.total_steps - done) * parts,
             monitor,
             self._epoch_callbacks(done),
         )
@@ -296,6 +297,7 @@ class Run:
             self.steps_per_epoch,
             done,
             self._latest_scores,
+            self.options.accumulation_steps,
         )
         return [epochs]
 
@@ -398,10 +400,12 @@ class Run:
 def compile_model(model, task, record, options, total):
     """Compiles a model for `ragged.steps`, whose weights sum to 1."""
     warmup = count_warmup_steps(total, options.warmup)
+    parts = options.accumulation_steps
     optimizer = make_optimizer(
-        WarmupLinearDecay(record["learning_rate"], warmup, total),
+        WarmupLinearDecay(record["learning_rate"], warmup, total, parts),
         options.weight_decay,
         options.clip_norm,
+        accumulation=parts,
         scale_loss=model.dtype_policy.name == "mixed_float16",
         kind=optimizer_of(model, options.layer_decay),
         compiled=choose_compilation(model.compute_dtype).path == "islands",

@@ -107,7 +107,7 @@ def mean_loss(task: Any, outputs: list[Any], weights: np.ndarray) -> float:
 
 
 def _losses(labels: np.ndarray, logits: np.ndarray, problem: str) -> np.ndarray:
-    """Returns the losses of `training.losses` for labels and logits, `(...)`.
+    """Returns the losses that `loss()` of a task adds up, `(...)`.
 
     Args:
         labels: Integers, `(...)`; for several labels or a number `(K,)`.

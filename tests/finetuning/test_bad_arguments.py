@@ -45,6 +45,7 @@ OPTIONS = {
     "warmup": [],
     "weight_decay": ["five"],
     "clip_norm": ["None", "five"],
+    "accumulation_steps": ["five", "huge"],
     "layer_decay": [],
     "patience": ["None", "five", "huge"],
     "evaluation_steps": ["None", "five", "huge"],

@@ -17,7 +17,7 @@ from bertbook.tasks.base import Settings
 from bertbook.tasks.labels import REGRESSION, SEVERAL_LABELS
 from bertbook.tasks.text_tasks import Choices, Texts
 from bertbook.tasks.word_tasks import Questions, Tags
-from tests.helpers.runs import same
+from tests.helpers.runs import killed_at_save, same
 from tests.helpers.toys import make, stand_in
 
 pytestmark = pytest.mark.usefixtures("quick_runs")
@@ -268,13 +268,13 @@ def test_the_loss_on_dev_is_that_of_training():
         assert found == pytest.approx(expected, rel=1e-4), task
 
 
-def tune(dev, model=None, data=None, **options):
+def tune(dev, model=None, data=None, out=None, **options):
     """Two epochs on a small set."""
     model = model or make("BertForSequenceClassification", num_labels=2)
     data = data or numbers(8) | {"label": [0, 1] * 4}
     options = bb.FinetuningOptions(**{"verbose": False} | options)
     return model, bb.finetune(
-        model, data, dev, 2, 1e-2, batch_size=4, options=options
+        model, data, dev, 2, 1e-2, batch_size=4, out=out, options=options
     )
 
 
@@ -295,6 +295,16 @@ def test_the_history_has_the_loss_on_dev(capsys):
     _, weighted = tune(dev)
     assert weighted["dev_accuracy"] == history["dev_accuracy"]
     assert weighted["dev_loss"] != history["dev_loss"]
+
+
+def test_a_run_that_began_without_the_loss_resumes(tmp_path, monkeypatch):
+    dev = numbers(4) | {"label": [1, 1, 0, 0]}
+    options = {"out": tmp_path, "checkpoint_steps": 2}
+    with monkeypatch.context() as patch, killed_at_save(1):
+        patch.setattr(task_runs.Judge, "_add_loss", lambda *arguments: None)
+        tune(dev, **options)
+    _, history = tune(dev, **options)
+    assert history["dev_loss"] == [None, tune(dev)[1]["dev_loss"][1]]
 
 
 def test_a_dev_set_that_cannot_be_learned_has_metrics_and_no_loss(capsys):
