@@ -153,6 +153,14 @@ def _add_recipe(add) -> None:
         help="share of the steps during which the rate grows",
     )
     add(
+        "--lora",
+        type=count,
+        metavar="RANK",
+        help="train small matrices of this rank beside the frozen weights, "
+        "with about ten times the learning rate, and write them as an adapter "
+        "too; without it all weights are trained",
+    )
+    add(
         "--frozen-layers",
         type=int,
         help="lowest layers that are not trained, -1 for all; without it none",
@@ -195,10 +203,15 @@ def finetune(options) -> None:
     own_data.say_task(train, dev, task)
     from bertbook.finetuning import finetune as finetuning
     from bertbook.runtime import keras
+    from bertbook.weights.lora import add_lora
 
     keras.utils.set_random_seed(options.seed)
     dtype = settle_dtype(options.dtype)
     model = model_for(train, options.model, task, dtype=dtype)
+    if options.lora is not None:
+        parameters = add_lora(model, options.lora)
+        if is_writer():
+            print(parameters)
     more = {}
     if options.class_weight is not None:
         more["class_weight"] = options.class_weight

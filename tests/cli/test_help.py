@@ -30,8 +30,8 @@ OPTIONS = [
 
 def test_every_command_is_here():
     assert set(PARSERS) == {
-        "", "info", "convert", "prepare", "pretrain", "finetune", "evaluate",
-        "predict", "train-translation", "translate",
+        "", "info", "convert", "export", "prepare", "pretrain", "finetune",
+        "evaluate", "predict", "train-translation", "translate",
     }  # fmt: skip
     assert len(OPTIONS) > 100
 

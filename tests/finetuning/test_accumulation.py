@@ -35,14 +35,14 @@ def run(parts, name="one label", out=None, callbacks=None, **options):
     return model, history
 
 
-def check_same(name, parts, **options):
+def check_same(name, parts, atol=1e-6, **options):
     """Asserts that parts give the weights and the loss of whole batches."""
     whole, expected = run(1, name, **options)
     model, history = run(parts, name, **options)
     for one, other in zip(
         whole.get_weights(), model.get_weights(), strict=True
     ):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+        np.testing.assert_allclose(one, other, rtol=0, atol=atol)
     assert history["step"] == expected["step"]
     # Keras weighs the batches by their rows, of which packing has others.
     rel = 1e-2 if options.get("packed") else 1e-4
@@ -62,7 +62,8 @@ def test_parts_of_packed_rows_do_too():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_parts_of_every_task_do_too(name):
-    check_same(name, 2)
+    # Adam makes steps of gradients that are 0 but for rounding.
+    check_same(name, 2, atol=1e-5)
 
 
 def test_a_run_in_parts_resumes_exactly(tmp_path):
