@@ -4,6 +4,7 @@ A run is one call of `fit` over all its steps, so that it can resume at any of
 them; `EpochCallbacks` gives callbacks the epochs that they know.
 """
 
+import importlib.util
 from typing import Any
 
 from bertbook.runtime import keras
@@ -102,6 +103,7 @@ def check_callbacks(callbacks: Any) -> list[Any]:
     Raises:
         ValueError: One is no callback of Keras, or would set what `finetune`
             sets itself.
+        ImportError: A package that one writes with is not installed.
     """
     if callbacks is None:
         return []
@@ -124,6 +126,12 @@ def check_callbacks(callbacks: Any) -> list[Any]:
                     f"`callbacks[{number}]` must not be a {name}: {reason}. "
                     f"Received: {type(callback).__name__}."
                 )
+        is_board = isinstance(callback, keras.callbacks.TensorBoard)
+        if is_board and importlib.util.find_spec("tensorboard") is None:
+            raise ImportError(  # Keras would fail after the first step
+                f"`callbacks[{number}]` needs the package that TensorBoard "
+                "writes with: `pip install tensorboard`."
+            )
     return list(callbacks)
 
 

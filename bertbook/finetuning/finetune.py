@@ -263,6 +263,7 @@ def finetune(
             `out` holds a run with other settings (all are named), or the loss,
             an output or a metric is not finite.
         OSError: A checkpoint cannot be written.
+        ImportError: A callback needs a package that is not installed.
 
     >>> import bertbook as bb
     >>> train = {"text": ["Good.", "Bad."], "label": [1, 0]}

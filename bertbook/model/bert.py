@@ -117,7 +117,7 @@ class BertWithHead(Pretrained, keras.Model):
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
     """
 
-    weight_prefix = "bert."
+    _weight_prefix = "bert."
     has_pooler = True
 
     def __init__(self, config, attention="auto", **kwargs):
@@ -733,7 +733,7 @@ class BertForMultipleChoice(BertWithHead):
     """
 
     architecture = "BertForMultipleChoice"
-    input_rank = 3
+    _input_rank = 3
 
     def __init__(self, config, attention="auto", **kwargs):
         super().__init__(config, attention, **kwargs)
@@ -811,7 +811,7 @@ class BertForMultipleChoice(BertWithHead):
             all_scores=all_scores,
         )
 
-    def checked(self, batch):
+    def _checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays.
 
         Args:

@@ -224,6 +224,21 @@ def test_bad_callbacks_are_refused(make_callbacks, message):
         check_callbacks(make_callbacks())
 
 
+def test_a_missing_tensorboard_is_said_before_the_run(monkeypatch, tmp_path):
+    board = keras.callbacks.TensorBoard(str(tmp_path / "logs"))
+    for spec in (None, object()):
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, spec=spec: spec
+        )
+        if spec is not None:
+            assert check_callbacks(board) == [board]
+            continue
+        with pytest.raises(
+            ImportError, match=r"`callbacks\[0\]` .*`pip install tensorboard`"
+        ):
+            run(board)
+
+
 def test_a_callback_that_would_wait_for_nothing_is_refused():
     names = {"loss": "min", "dev_accuracy": "max", "dev_mine": None}
     for name in ("EarlyStopping", "ModelCheckpoint"):
