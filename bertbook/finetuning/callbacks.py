@@ -11,7 +11,6 @@ from bertbook.runtime import keras
 
 REFUSED = {
     "LearningRateScheduler": "the rate follows `learning_rate` and `warmup`",
-    "ReduceLROnPlateau": "the rate follows `learning_rate` and `warmup`",
     "BackupAndRestore": "with `out` the same call resumes",
 }
 
@@ -135,6 +134,12 @@ def check_callbacks(callbacks: Any) -> list[Any]:
     return list(callbacks)
 
 
+def lower_rates(callbacks: list[Any]) -> bool:
+    """Returns whether a callback sets the learning rate."""
+    kind = keras.callbacks.ReduceLROnPlateau
+    return any(isinstance(callback, kind) for callback in callbacks)
+
+
 def check_monitored(callbacks: list[Any], modes: dict[str, Any]) -> None:
     """Refuses callbacks that would wait for a number that never comes.
 
@@ -150,7 +155,11 @@ def check_monitored(callbacks: list[Any], modes: dict[str, Any]) -> None:
         ValueError: One looks at another number, or does not say whether it
             should be large.
     """
-    kinds = keras.callbacks.EarlyStopping, keras.callbacks.ModelCheckpoint
+    kinds = (
+        keras.callbacks.EarlyStopping,
+        keras.callbacks.ModelCheckpoint,
+        keras.callbacks.ReduceLROnPlateau,
+    )
     for number, callback in enumerate(callbacks):
         looks = getattr(callback, "save_best_only", True)
         if not isinstance(callback, kinds) or not looks:

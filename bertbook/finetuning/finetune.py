@@ -210,9 +210,10 @@ def finetune(
     that the task does not know are not read.
 
     Callbacks see epochs, and after each the logs `loss`, `dev_...` and, for
-    these, the names of Keras: `val_loss`, `val_accuracy`. One that stops the
-    run, such as `EarlyStopping`, begins anew where a run resumes; `patience` of
-    the options resumes exactly.
+    these, the names of Keras: `val_loss`, `val_accuracy`. `ReduceLROnPlateau`
+    scales what is left of the schedule. A callback that counts, such as
+    `EarlyStopping`, begins anew where a run resumes; `patience` of the options
+    resumes exactly.
 
     Args:
         model: A `BertForSequenceClassification`, `BertForTokenClassification`,

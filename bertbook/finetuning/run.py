@@ -22,7 +22,7 @@ from bertbook.devices.processes import (
 )
 from bertbook.devices.sharing import current_share
 from bertbook.files import read_json, write_json
-from bertbook.finetuning.callbacks import EpochCallbacks
+from bertbook.finetuning.callbacks import EpochCallbacks, lower_rates
 from bertbook.finetuning.scores import check_metrics, mean_loss, score_task
 from bertbook.finetuning.weighting import weights_of
 from bertbook.runtime import choose_compilation
@@ -213,7 +213,12 @@ class Run:
             if model.config.extra.get("label_thresholds") is not None:
                 keep_in_config(model, label_thresholds=None)  # of old weights
             compile_model(
-                model, self.task, record, self.options, self.total_steps
+                model,
+                self.task,
+                record,
+                self.options,
+                self.total_steps,
+                adjustable=lower_rates(self.callbacks),
             )
             done = self._resume()
             for note in self.judge.notes if self.verbose else ():
@@ -397,7 +402,7 @@ class Run:
         return {name: [row.get(name) for row in self.rows] for name in names}
 
 
-def compile_model(model, task, record, options, total):
+def compile_model(model, task, record, options, total, adjustable=False):
     """Compiles a model for `ragged.steps`, whose weights sum to 1."""
     warmup = count_warmup_steps(total, options.warmup)
     parts = options.accumulation_steps
@@ -409,6 +414,7 @@ def compile_model(model, task, record, options, total):
         scale_loss=model.dtype_policy.name == "mixed_float16",
         kind=optimizer_of(model, options.layer_decay),
         compiled=choose_compilation(model.compute_dtype).path == "islands",
+        adjustable=adjustable,
     )
     model.compile(optimizer, loss=task.loss())
     optimizer.build(model.trainable_variables)

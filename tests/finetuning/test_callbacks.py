@@ -8,7 +8,7 @@ import pytest
 import bertbook as bb
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.runtime import keras
-from tests.helpers.runs import same
+from tests.helpers.runs import killed_at_save, same
 from tests.helpers.toys import make
 
 pytestmark = pytest.mark.usefixtures("quick_runs")
@@ -50,15 +50,15 @@ class Witness(keras.callbacks.Callback):
         self.note("end")
 
 
-def run(callbacks=None, dev=DATA, out=None, model=None, **options):
-    """Two epochs of three steps."""
+def run(callbacks=None, dev=DATA, out=None, model=None, epochs=2, **options):
+    """Epochs of three steps, two of them."""
     model = model or make("BertForSequenceClassification", dropout=0.1)
     options = {"verbose": False, "checkpoint_steps": 2} | options
     history = bb.finetune(
         model,
         DATA,
         dev,
-        epochs=2,
+        epochs=epochs,
         learning_rate=1e-2,
         batch_size=6,
         out=out,
@@ -210,10 +210,6 @@ def test_a_run_that_stops_for_nan_is_no_finished_run(tmp_path):
             r"`callbacks\[0\]` must not be a LearningRateScheduler: the rate",
         ),
         (
-            lambda: [keras.callbacks.ReduceLROnPlateau("loss")],
-            r"must not be a ReduceLROnPlateau: the rate follows",
-        ),
-        (
             lambda: [keras.callbacks.BackupAndRestore("x")],
             "must not be a BackupAndRestore: with `out` the same call resumes",
         ),
@@ -222,6 +218,45 @@ def test_a_run_that_stops_for_nan_is_no_finished_run(tmp_path):
 def test_bad_callbacks_are_refused(make_callbacks, message):
     with pytest.raises(ValueError, match=message):
         check_callbacks(make_callbacks())
+
+
+class Rates(keras.callbacks.Callback):
+    """Notes the rate after each step."""
+
+    def __init__(self):
+        super().__init__()
+        self.rates = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.rates.append(float(self.model.optimizer.learning_rate))
+
+
+def plateau():
+    """Lowers the rate after the second epoch: no loss gets lower by 9."""
+    return keras.callbacks.ReduceLROnPlateau(
+        "val_loss", factor=0.25, patience=1, min_delta=9
+    )
+
+
+@pytest.mark.any_backend
+def test_a_plateau_lowers_what_is_left_of_the_schedule():
+    plain, lowered = Rates(), Rates()
+    before = run(plain, epochs=3)[0]
+    after = run([plateau(), lowered], epochs=3)[0]
+    expected = plain.rates[:6] + [rate / 4 for rate in plain.rates[6:]]
+    assert lowered.rates == pytest.approx(expected)
+    assert not same(before.get_weights(), after.get_weights())
+
+
+@pytest.mark.any_backend
+def test_a_lowered_rate_is_kept_where_a_run_resumes(tmp_path):
+    whole, resumed = Rates(), Rates()
+    model = run([plateau(), whole], epochs=3)[0]
+    with killed_at_save(4):  # after the eighth step
+        run([plateau()], epochs=3, out=tmp_path)
+    again = run([plateau(), resumed], epochs=3, out=tmp_path)[0]
+    assert resumed.rates == pytest.approx(whole.rates[8:])
+    assert same(model.get_weights(), again.get_weights())
 
 
 def test_a_missing_tensorboard_is_said_before_the_run(monkeypatch, tmp_path):
