@@ -268,13 +268,21 @@ def test_the_loss_on_dev_is_that_of_training():
         assert found == pytest.approx(expected, rel=1e-4), task
 
 
-def tune(dev, model=None, data=None, out=None, **options):
+def tune(dev, model=None, data=None, out=None, metrics=None, **options):
     """Two epochs on a small set."""
     model = model or make("BertForSequenceClassification", num_labels=2)
     data = data or numbers(8) | {"label": [0, 1] * 4}
     options = bb.FinetuningOptions(**{"verbose": False} | options)
     return model, bb.finetune(
-        model, data, dev, 2, 1e-2, batch_size=4, out=out, options=options
+        model,
+        data,
+        dev,
+        epochs=2,
+        learning_rate=1e-2,
+        batch_size=4,
+        out=out,
+        options=options,
+        metrics=metrics,
     )
 
 
@@ -325,14 +333,24 @@ def test_several_dev_sets_have_numbers_of_their_own():
     """The first decides which weights are kept."""
     clean = numbers(4) | {"label": [0, 1, 0, 1]}
     noisy = [{"text": "a b", "label": 1}, {"text": "b b", "label": 0}]
-    model, history = tune({"clean": clean, "noisy": noisy}, metric="loss")
-    for name, data in (("clean", clean), ("noisy", noisy)):
-        assert {f"dev_{name}_loss", f"dev_{name}_f1"} <= set(history)
-        best = np.argmin(history["dev_clean_loss"])
-        found = bb.evaluate(model, data)
-        for metric, value in found.items():
-            assert history[f"dev_{name}_{metric}"][best] == value
-    alone = tune(clean, metric="loss")[1]
+    scores = {4: iter([0.9, 0.1]), 2: iter([0.1, 0.9])}
+
+    def mine(labels, predictions):
+        return next(scores[len(labels)])
+
+    sets = {"clean": clean, "noisy": noisy}
+    model, history = tune(sets, metric="mine", metrics=mine)
+    assert history["dev_clean_mine"] == [0.9, 0.1]
+    assert history["dev_noisy_mine"] == [0.1, 0.9]
+    for name, data in sets.items():
+        assert len(set(history[f"dev_{name}_loss"])) == 2
+        for metric, value in bb.evaluate(model, data).items():
+            assert history[f"dev_{name}_{metric}"][0] == value
+    task = Texts(model, clean, Settings())
+    task.learn()
+    found = mean_loss(task, compute(model, task.rows), np.ones(4))
+    assert found == pytest.approx(history["dev_clean_loss"][0], rel=1e-4)
+    alone = tune(clean)[1]
     assert alone["dev_loss"] == history["dev_clean_loss"]
 
 
