@@ -403,18 +403,29 @@ class Run:
 
 
 def compile_model(model, task, record, options, total, adjustable=False):
-    """Compiles a model for `ragged.steps`, whose weights sum to 1."""
+    """Compiles a model for `ragged.steps`, whose weights sum to 1.
+
+    Args:
+        model: A task model.
+        task: Its task.
+        record: What the run records of itself.
+        options: A `FinetuningOptions`.
+        total: Steps of the run.
+        adjustable: Whether a callback may lower the rate.
+    """
     warmup = count_warmup_steps(total, options.warmup)
     parts = options.accumulation_steps
+    kind = optimizer_of(model, options.layer_decay)
+    if adjustable:
+        kind = functools.partial(kind, adjustable=True)
     optimizer = make_optimizer(
         WarmupLinearDecay(record["learning_rate"], warmup, total, parts),
         options.weight_decay,
         options.clip_norm,
         accumulation=parts,
         scale_loss=model.dtype_policy.name == "mixed_float16",
-        kind=optimizer_of(model, options.layer_decay),
+        kind=kind,
         compiled=choose_compilation(model.compute_dtype).path == "islands",
-        adjustable=adjustable,
     )
     model.compile(optimizer, loss=task.loss())
     optimizer.build(model.trainable_variables)

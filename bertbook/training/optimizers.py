@@ -311,7 +311,6 @@ def make_optimizer(
     scale_loss=False,
     kind=AdamW,
     compiled=False,
-    adjustable=False,
 ):
     """Returns AdamW without decay of norms and biases, gradients clipped.
 
@@ -330,7 +329,6 @@ def make_optimizer(
             at 65,504 and start at 6e-8.
         kind: AdamW, or what takes the same keywords.
         compiled: As in `AdamW`.
-        adjustable: As in `AdamW`.
     """
     optimizer = kind(
         learning_rate=learning_rate,
@@ -340,7 +338,6 @@ def make_optimizer(
         global_clipnorm=clip_norm,
         gradient_accumulation_steps=None if accumulation == 1 else accumulation,
         compiled=compiled,
-        adjustable=adjustable,
     )
     optimizer.exclude_from_weight_decay(var_names=list(UNDECAYED))
     if scale_loss:

@@ -161,7 +161,8 @@ def test_rows_looked_up_several_times_are_clipped_as_their_sum(accumulation):
 def test_a_rate_of_a_schedule_can_be_lowered():
     """One step at half the rate, decay too, then half of the next one."""
     schedule = WarmupLinearDecay(0.4, 1, 4)
-    optimizer = make_optimizer(schedule, adjustable=True)
+    kind = functools.partial(AdamW, adjustable=True)
+    optimizer = make_optimizer(schedule, kind=kind)
     layer, gradient = Point(), np.array([0.1, -0.2], "float32")
     layer.build(None)
     optimizer.build(layer.trainable_variables)
