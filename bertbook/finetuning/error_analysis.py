@@ -17,9 +17,12 @@ from bertbook.tasks.word_tasks import Questions, Tags
 MOST_ERRORS = 100  # rows of a table of errors
 MOST_CONFUSIONS = 30
 DRAWN_LABELS = 25  # a confusion matrix of more labels is not drawn
+LISTED_LABELS = 200  # one of more labels is not in the tables, either
 BINS = 10  # of the calibration curve
 PARTS = 4  # of the labels of a regression
 ON_THESE = "Chosen on these rows: measure it on others."
+
+Pictures = dict[str, Callable[[], Any]]
 
 
 def find(task: Any, outputs: list[Any]) -> Findings:
@@ -50,38 +53,27 @@ def _one_label(task: Texts, outputs: list[Any]) -> Findings:
     p = softmax(np.stack(outputs))  # (R, K)
     names = _names(task, p.shape[1])
     matrix = _confusion(labels, guesses, len(names))
-    wrong = np.flatnonzero(labels != guesses)
-    order = wrong[np.argsort(-p[wrong, guesses[wrong]], kind="stable")]
-    tables = {
-        "labels": _by_label(names, metrics.class_scores(matrix)),
-        "confusion": Table(
-            "Confusion matrix: rows are labels, columns predictions",
-            ["label", *names],
-            [
-                [name, *row]
-                for name, row in zip(names, matrix.tolist(), strict=True)
-            ],
-        ),
-        "confusions": _confusions(names, matrix),
-        "errors": _errors(
-            "the surest first",
-            ["label", "predicted", "probability"],
-            task,
-            [
-                [row, names[labels[row]], names[guesses[row]]]
-                + [float(p[row, guesses[row]])]
-                for row in order
-            ],
-        ),
-    }
+    wrong = _surest_errors(labels, guesses, p)
+    columns = ["label", "predicted", "probability"]
+    errors = [
+        [row, names[labels[row]], names[guesses[row]], float(p[row].max())]
+        for row in wrong
+    ]
     facts: dict[str, float] = {"rows": len(labels), "errors": len(wrong)}
-    pictures = {"labels": _bars_of(tables["labels"], "f1")}
+    tables = {"labels": _by_label(names, metrics.class_scores(matrix))}
+    pictures: Pictures = {}
+    if len(names) <= LISTED_LABELS:
+        tables["confusion"] = _confusion_table(names, matrix)
     if len(names) <= DRAWN_LABELS:
         drawn = functools.partial(_draw_confusion, matrix, names)
-        pictures = {"confusion": drawn}
+        pictures["confusion"] = drawn
+    else:
+        pictures["labels"] = _bars_of(tables["labels"], "f1")
+    if len(names) > 2:
+        tables["confusions"] = _confusions(names, matrix)
+    tables["errors"] = _errors("the surest first", columns, task, errors)
     _add_calibration(facts, tables, pictures, p.max(axis=1), labels == guesses)
     if len(names) == 2:
-        del tables["confusions"]  # the matrix says it
         _add_threshold(facts, tables, labels, p[:, 1], names[1])
     return Findings(facts, tables, pictures)
 
@@ -174,13 +166,12 @@ def _numbers(task: Texts, outputs: list[Any]) -> Findings:
 def _choices(task: Choices, outputs: list[Any]) -> Findings:
     labels, guesses = task.compared(outputs)
     p = softmax(np.stack(outputs))  # (R, C)
-    wrong = np.flatnonzero(labels != guesses)
-    order = wrong[np.argsort(-p[wrong, guesses[wrong]], kind="stable")]
+    wrong = _surest_errors(labels, guesses, p)
     choices = task.data["choices"]
     errors = [
         [row, choices[row][labels[row]], choices[row][guesses[row]]]
-        + [float(p[row, guesses[row]])]
-        for row in order
+        + [float(p[row].max())]
+        for row in wrong
     ]
     tables = {
         "errors": _errors(
@@ -191,7 +182,7 @@ def _choices(task: Choices, outputs: list[Any]) -> Findings:
         )
     }
     facts: dict[str, float] = {"rows": len(labels), "errors": len(wrong)}
-    pictures: dict[str, Callable[[], Any]] = {}
+    pictures: Pictures = {}
     _add_calibration(facts, tables, pictures, p.max(axis=1), labels == guesses)
     return Findings(facts, tables, pictures)
 
@@ -288,6 +279,22 @@ def _confusion(labels: Any, guesses: Any, count: int) -> np.ndarray:
     return np.bincount(pairs, minlength=count**2).reshape(count, count)
 
 
+def _surest_errors(labels: Any, guesses: Any, p: np.ndarray) -> np.ndarray:
+    """Returns the rows that are wrong, the most probable predictions first."""
+    wrong = np.flatnonzero(labels != guesses)
+    return wrong[np.argsort(-p[wrong].max(axis=1), kind="stable")]
+
+
+def _confusion_table(names: list[str], matrix: np.ndarray) -> Table:
+    """Returns a confusion matrix with its names."""
+    counts = zip(names, matrix.tolist(), strict=True)
+    return Table(
+        "Confusion matrix: rows are labels, columns predictions",
+        ["label", *names],
+        [[name, *row] for name, row in counts],
+    )
+
+
 def _by_label(names: list[str], scores: Sequence[dict[str, float]]) -> Table:
     """Returns precision, recall, F1 and support of each label."""
     rows = [[name, *s.values()] for name, s in zip(names, scores, strict=True)]
@@ -340,7 +347,7 @@ def _errors(
 def _add_calibration(
     facts: dict[str, float],
     tables: dict[str, Table],
-    pictures: dict[str, Callable[[], Any]],
+    pictures: Pictures,
     confidence: np.ndarray,
     is_right: np.ndarray,
 ) -> None:

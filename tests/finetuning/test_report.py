@@ -113,6 +113,12 @@ def test_more_labels_name_their_confusions():
     assert rows_of(found, "confusions") == [["x", "y", 2], ["x", "z", 1]]
     assert "threshold" not in found.tables
     assert [row[4] for row in rows_of(found, "labels")] == [3, 0, 1]
+    names = tuple(f"n{i}" for i in range(201))
+    data = {"text": ["a"], "label": ["n7"]}
+    task = Texts(stand_in(names=names), data, Settings())
+    found = find(task, [np.eye(201)[9]])
+    assert "confusion" not in found.tables  # of 40,401 numbers
+    assert rows_of(found, "confusions") == [["n7", "n9", 1]]
 
 
 def test_several_labels_have_a_threshold_each():
