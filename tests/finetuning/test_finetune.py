@@ -528,7 +528,7 @@ def test_bad_arguments_are_refused_before_anything_is_done(tmp_path):
         ({"options": FinetuningOptions(metric="f1")}, "`metric` needs `dev`"),
         (
             {"dev": opinions(), "options": FinetuningOptions(metric="bleu")},
-            "`metric` must be one of accuracy, f1, matthews, loss. Received: 'bleu'",
+            r"`metric` must be one of accuracy, .*, loss. Received: 'bleu'",
         ),
         ({"dev": {"text": ["a"], "label": [7]}}, r"`label\[0\]` must be an in"),
         ({"dev": {"text": [], "label": []}}, "one length, 1 at least"),
