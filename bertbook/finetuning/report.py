@@ -199,7 +199,9 @@ def _aligned(
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if isinstance(kind, str) else cell.rjust(width)
+            cell.rjust(width)
+            if isinstance(kind, int | float)
+            else cell.ljust(width)
             for cell, width, kind in zip(line, widths, kinds, strict=True)
         ).rstrip()
         for line in lines

@@ -292,6 +292,16 @@ def test_no_text_of_the_data_is_markup_or_a_command(tmp_path):
     assert "..." in plain
 
 
+def test_numbers_stand_on_the_right_and_texts_on_the_left():
+    table = Table("T", ["row", "list", "x"], [[0, ["a"], 0.5], [10, ["bc"], 1]])
+    text = str(Report({}, Findings({}, {"t": table})))
+    assert text.splitlines()[-3:] == [
+        "row  list      x",
+        "  0  a     0.500",
+        " 10  bc        1",
+    ]
+
+
 def test_a_page_stands_for_itself(binary):
     pytest.importorskip("matplotlib")
     report = Report({"accuracy": 0.5}, binary)
