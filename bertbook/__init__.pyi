@@ -11,6 +11,7 @@ from typing import (
     TypeAlias,
     TypedDict,
     Unpack,
+    overload,
 )
 
 import numpy as np
@@ -22,6 +23,7 @@ from bertbook.datasets.own_files import train_dev_split as train_dev_split
 from bertbook.decoder.config import CausalLMConfig as CausalLMConfig
 from bertbook.decoder.config import Seq2SeqConfig as Seq2SeqConfig
 from bertbook.finetuning.finetune import FinetuningOptions as FinetuningOptions
+from bertbook.finetuning.report import Report
 from bertbook.pretraining.corpus import Corpus
 from bertbook.pretraining.examples import ExampleSettings
 from bertbook.pretraining.pretrain import PretrainingRecipe as PretrainingRecipe
@@ -436,6 +438,10 @@ class _BertWithLabels(_Model):
 
 class BertForSequenceClassification(_BertWithLabels):
     problem_type: str
+    @property
+    def label_thresholds(self) -> list[float] | None: ...
+    @label_thresholds.setter
+    def label_thresholds(self, thresholds: Sequence[float] | None) -> None: ...
     def __init__(
         self,
         config: BertConfig,
@@ -614,6 +620,7 @@ def add_lora(
 def attention_path(
     model: BertEncoder | _BertWithHead | _BertWithLabels,
 ) -> AttentionPath: ...
+@overload
 def evaluate(
     model: _TaskModel,
     data: Table,
@@ -622,7 +629,19 @@ def evaluate(
     stride: int | None = None,
     *,
     metrics: Metrics | None = None,
+    report: Literal[False] = False,
 ) -> dict[str, float]: ...
+@overload
+def evaluate(
+    model: _TaskModel,
+    data: Table,
+    max_length: int | None = None,
+    batch_size: int = 32,
+    stride: int | None = None,
+    *,
+    metrics: Metrics | None = None,
+    report: Literal[True],
+) -> Report: ...
 def fill_mask(
     text: str,
     model: Folder | BertForMaskedLM | BertForPreTraining = "mini",
@@ -631,7 +650,7 @@ def fill_mask(
 def finetune(
     model: _TaskModel,
     train: Table,
-    dev: Table | None = None,
+    dev: Table | Mapping[str, Table] | None = None,
     epochs: int = 3,
     learning_rate: float = 5e-5,
     batch_size: int = 32,

@@ -346,6 +346,10 @@ EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value in PROBLEM_TYPES,
         f"one of {', '.join(PROBLEM_TYPES)}, or null",
     ),
+    "label_thresholds": (
+        lambda value: isinstance(value, list) and all(map(_is_finite, value)),
+        "a list of finite numbers, one for each label, or null",
+    ),
     "no_answer_threshold": (_is_finite, "a finite number, or null"),
     "tag_strategy": (
         lambda value: value in TAG_STRATEGIES,
@@ -534,8 +538,8 @@ EXPECTED_EXTRA = {
     "bos_token_id",
     "chunk_size_feed_forward", "classifier_dropout", "directionality", "dtype",
     "eos_token_id", "finetuning_task", "gradient_checkpointing", "is_decoder",
-    "label2id", "model_type", "no_answer_threshold", "num_labels",
-    "output_past", "pooler_fc_size",
+    "label2id", "label_thresholds", "model_type", "no_answer_threshold",
+    "num_labels", "output_past", "pooler_fc_size",
     "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type", "position_embedding_type",
     "problem_type", "pruned_heads", "tag_strategy", "text_vectors",

@@ -205,6 +205,7 @@ RIGHT_EXTRA = {
     "architectures": ["BertModel"],
     "classifier_dropout": 0.25,
     "label2id": {"no": 0, "yes": 1},
+    "label_thresholds": [0.25, 0.5],
     "model_type": "bert",
     "no_answer_threshold": -1.5,
     "num_labels": 3,

@@ -26,10 +26,10 @@ ROOMS = (
     "model",
     "decoder",
     "pretraining",
+    "figures",
     "finetuning",
     "translation",
     "relatives",
-    "figures",
     "book",
     "cli",
 )
@@ -256,7 +256,7 @@ def test_a_leaf_may_not_import_another():
     assert faults("bertbook.book.notation", line) != []
     line = "from bertbook.figures import charts"
     assert faults("bertbook.book.workbench", line) == []
-    assert faults("bertbook.finetuning.batches", line) != []
+    assert faults("bertbook.pretraining.corpus", line) != []
 
 
 def test_the_plain_room_stands_alone():

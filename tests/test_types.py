@@ -35,6 +35,8 @@ TYPOS = [
     ("model.save_adapter(", "model.save_adapters("),
     ("hidden_dropout_prob=0.2", "hidden_dropout=0.2"),
     ("model.losses", "model.loses"),
+    ("report.save(", "report.store("),
+    ('report["accuracy"]', "report.accuracy"),
 ]
 # Names of `keras.Model` that nobody needs who only uses a model.
 LEFT_OUT = {
@@ -126,7 +128,8 @@ def definitions(body, owner=bb):
             yield from definitions(node.body, inside)
         elif isinstance(node, ast.FunctionDef) and inside is not None:
             is_property = any(
-                getattr(mark, "id", "") == "property"
+                getattr(mark, "id", getattr(mark, "attr", ""))
+                in ("property", "setter")
                 for mark in node.decorator_list
             )
             if not is_property:

@@ -90,6 +90,26 @@ def to_steps(batch, parts=1):
         )
 
 
+def in_parts(batches, parts):
+    """Yields the parts of each batch, `(x, y, weights)`, one after the other.
+
+    The weights are as in `to_steps`: the mean over the parts is what the whole
+    batch gives.
+
+    Args:
+        batches: Batches as `fit` takes them; their rows split evenly.
+        parts: Number of parts.
+    """
+    for x, y, weights in batches:
+        weights = keras.tree.map_structure(lambda w: w * parts, weights)
+        rows = len(keras.tree.flatten(x)[0]) // parts
+        for start in range(0, rows * parts, rows):
+            part = slice(start, start + rows)
+            yield keras.tree.map_structure(
+                lambda array, part=part: array[part], (x, y, weights)
+            )
+
+
 def feed_fit(batches):
     """Returns batches of several lengths in a form that `fit` takes.
 

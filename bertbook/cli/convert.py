@@ -1,11 +1,12 @@
-"""The command convert: a model of any layout in that of Hugging Face."""
+"""The commands convert and export: a model for other libraries to read."""
 
 from pathlib import Path
 
 from bertbook import locations
 from bertbook.cli.parsing import add_command
-from bertbook.files import read_json
+from bertbook.files import check_folder, read_json
 
+FORMATS = {"savedmodel": "tf_saved_model", "onnx": "onnx", "litert": "litert"}
 # The parts by whose tensors a class is known where no config names it. Three
 # classes have a `classifier`; only one of them also reads the pooler and gives
 # any number of labels.
@@ -28,6 +29,27 @@ def add_commands(commands) -> None:
     )
     convert.add_argument("source", help=locations.FORMS)
     convert.add_argument("--out", required=True, help="folder to write")
+    export = add_command(
+        commands,
+        "export",
+        "write a model as a graph that runs without bertbook (TensorFlow)",
+        _export_model,
+    )
+    export.add_argument("source", metavar="model", help=locations.FORMS)
+    export.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="savedmodel",
+        help="savedmodel for TensorFlow Serving, onnx (needs tf2onnx) or "
+        "litert for phones",
+    )
+    export.add_argument(
+        "--out",
+        dest="path",
+        metavar="PATH",
+        required=True,
+        help="folder to write; for onnx a file, for litert one named .tflite",
+    )
 
 
 def _convert_model(options) -> None:
@@ -43,6 +65,27 @@ def _convert_model(options) -> None:
     print(model.load_report)
     model.save_pretrained(out)
     print(f"written: {out}")
+
+
+def _export_model(options) -> None:
+    """Writes the graph of a model.
+
+    Raises:
+        ValueError: The folder to write is the one that is read, or the file
+            has not the name that the format asks for.
+    """
+    if options.format == "savedmodel":
+        check_folder(options.path, "--out")
+    path = Path(options.path)
+    if options.format == "litert" and path.suffix != ".tflite":
+        raise ValueError(
+            "`--out` must end in .tflite for `--format litert`. Received: "
+            f"{path}."
+        )
+    _check_is_another(options.source, path)
+    model = _load_whole(options.source)
+    model.export(path, FORMATS[options.format], verbose=False)
+    print(f"written: {path}")
 
 
 def _check_is_another(source, out) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bertbook.cli.parsing import add_command
+from bertbook.cli.parsing import add_advanced, add_command
 from bertbook.pretraining.corpus import (
     SHARD_TOKENS,
     Corpus,
@@ -49,7 +49,7 @@ def add_commands(commands: Any) -> None:
         default=SHARD_TOKENS,
         help="tokens a shard, about",
     )
-    add(
+    add_advanced(parser).add_argument(
         "--beam",
         metavar="OPTIONS",
         help="options of Apache Beam, which then prepares the corpus, as one "

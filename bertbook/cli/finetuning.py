@@ -4,6 +4,7 @@
 """
 
 import json
+import sys
 from typing import Any
 
 from bertbook.cli import own_data
@@ -15,7 +16,7 @@ from bertbook.cli.parsing import (
     settle_dtype,
 )
 from bertbook.devices.processes import is_writer
-from bertbook.files import read_json
+from bertbook.files import check_folder, read_json
 from bertbook.locations import find_folder
 from bertbook.tasks.labels import names_of, names_of_tags
 
@@ -64,6 +65,12 @@ def add_commands(commands) -> None:
         help="tokens that texts are cut to; without it none is cut",
     )
     add("--batch-size", type=count, default=32, help="rows at a time")
+    add(
+        "--report",
+        metavar="DIR",
+        help="folder to write report.html, .txt and .json to: scores of each "
+        "label, worst errors, calibration; without it metrics alone",
+    )
     own_data.add_held_out(parser)
     own_data.add_columns(parser)
 
@@ -106,6 +113,12 @@ def _add_recipe(add) -> None:
     )
     add("--batch-size", type=int, default=32, help="rows per update")
     add(
+        "--accumulation-steps",
+        type=int,
+        default=1,
+        help="parts that an update is computed in, to save memory",
+    )
+    add(
         "--max-length",
         type=int,
         help="tokens that texts are cut to, or of a window; without it no text "
@@ -130,14 +143,22 @@ def _add_recipe(add) -> None:
     )
     add(
         "--metric",
-        help="metric on dev that chooses the best weights; without it the "
-        "task's: accuracy, f1 or spearman",
+        help="metric on dev that chooses the best weights, or loss; without it "
+        "the task's: accuracy, f1 or spearman",
     )
     add(
         "--warmup",
         type=float,
         default=0.1,
         help="share of the steps during which the rate grows",
+    )
+    add(
+        "--lora",
+        type=count,
+        metavar="RANK",
+        help="train small matrices of this rank beside the frozen weights, "
+        "with about ten times the learning rate, and write them as an adapter "
+        "too; without it all weights are trained",
     )
     add(
         "--frozen-layers",
@@ -182,10 +203,15 @@ def finetune(options) -> None:
     own_data.say_task(train, dev, task)
     from bertbook.finetuning import finetune as finetuning
     from bertbook.runtime import keras
+    from bertbook.weights.lora import add_lora
 
     keras.utils.set_random_seed(options.seed)
     dtype = settle_dtype(options.dtype)
     model = model_for(train, options.model, task, dtype=dtype)
+    if options.lora is not None:
+        parameters = add_lora(model, options.lora)
+        if is_writer():
+            print(parameters)
     more = {}
     if options.class_weight is not None:
         more["class_weight"] = options.class_weight
@@ -201,6 +227,7 @@ def finetune(options) -> None:
         out=options.out,
         options=finetuning.FinetuningOptions(
             warmup=options.warmup,
+            accumulation_steps=options.accumulation_steps,
             frozen_layers=options.frozen_layers,
             layer_decay=options.layer_decay,
             patience=options.patience,
@@ -277,17 +304,34 @@ def class_of(name):
 
 
 def evaluate(options) -> None:
-    """Prints the metrics of a model on a data set, as JSON."""
+    """Prints the metrics of a model on a data set, as JSON.
+
+    Raises:
+        ValueError: A report is wanted of a translator.
+    """
+    if options.report is not None:
+        check_folder(options.report, "--report")
     data = own_data.read_one(options)
     from bertbook.finetuning import finetune as finetuning
 
     settings = options.max_length, options.batch_size
+    folder = options.report
     if TRANSLATOR in architectures_of(options.model):
+        if folder is not None:
+            raise ValueError(
+                "`--report` needs a model with a task. Received: a translator."
+            )
         metrics = _evaluate_translator(options.model, data, *settings)
     else:
         model = load_finetuned(options.model)
         data = own_data.with_labels_for(data, model)
-        metrics = finetuning.evaluate(model, data, *settings)
+        with_report = folder is not None
+        metrics = finetuning.evaluate(
+            model, data, *settings, report=with_report
+        )
+        if with_report:
+            metrics.save(folder)
+            print(f"written: {folder}/report.html", file=sys.stderr)
     print(json.dumps(metrics))
 
 

@@ -191,7 +191,12 @@ def _add_pretrain(commands) -> None:
     _add_model(parser)
     _add_recipe(parser.add_argument)
     _add_examples(parser.add_argument)
-    add_processes(parser)
+    add_processes(parser).add_argument(
+        "--model-parallel",
+        type=int,
+        default=1,
+        help="devices that share one copy of the model (JAX)",
+    )
 
 
 def _add_model(parser) -> None:
@@ -241,12 +246,6 @@ def _add_recipe(add) -> None:
     add("--dtype", help=DTYPE)
     add("--workers", type=int, default=0, help="processes that make examples")
     add("--data-parallel", action="store_true", help="use every device (JAX)")
-    add(
-        "--model-parallel",
-        type=int,
-        default=1,
-        help="devices that share one copy of the model (JAX)",
-    )
     add(
         "--steps-per-execution",
         type=int,

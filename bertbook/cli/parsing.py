@@ -16,6 +16,7 @@ DTYPE = (
     "mixed_bfloat16"
 )
 AUTO = "auto"
+ADVANCED = "advanced"  # the title of a group of options
 
 
 class Help(argparse.HelpFormatter):
@@ -49,14 +50,28 @@ def add_command(commands: Any, name: str, text: str, run: Any) -> Any:
     return parser
 
 
-def add_processes(parser: Any) -> None:
-    """Adds the options of a command that several processes may run together."""
-    group = parser.add_argument_group(
-        "several processes",
-        "Run the same command in each of them, on one machine or on several "
-        "that see the same --out (JAX). The environment variables "
-        "KERAS_DISTRIBUTION_NUM_PROCESSES, _PROCESS_ID and _JOB_ADDRESSES do "
-        "the same as the options.",
+def add_advanced(parser: Any, text: str = "") -> Any:
+    """Adds the group of options that most users leave alone; returns it.
+
+    Args:
+        parser: The parser of a command.
+        text: What its help says above the options.
+    """
+    return parser.add_argument_group(ADVANCED, text or None)
+
+
+def add_processes(parser: Any) -> Any:
+    """Adds the options of a command that several processes may run together.
+
+    Returns:
+        Their group, for further options.
+    """
+    group = add_advanced(
+        parser,
+        "Several processes: run the same command in each of them, on one "
+        "machine or on several that see the same --out (JAX). The environment "
+        "variables KERAS_DISTRIBUTION_NUM_PROCESSES, _PROCESS_ID and "
+        "_JOB_ADDRESSES do the same as the options.",
     )
     group.add_argument(
         "--processes",
@@ -76,6 +91,7 @@ def add_processes(parser: Any) -> None:
         metavar="I",
         help="number of this process, from 0; without it that of the cluster",
     )
+    return group
 
 
 def processes(word: str) -> int | str:

@@ -125,7 +125,7 @@ def greedy(model, batch, max_length, end_token_id=None, use_cache=True):
         return go_on(steps, batch, max_length, likeliest, end, pad)
 
     key = ("greedy", max_length, end, use_cache, size)
-    run = model.compile_once(key, search)
+    run = model._compile_once(key, search)
     return ops.convert_to_numpy(run(batch))
 
 
@@ -194,7 +194,7 @@ def sample(
 
     options = temperature, top_k, top_p
     key = ("sample", max_length, *options, end, use_cache, size)
-    run = model.compile_once(key, search)
+    run = model._compile_once(key, search)
     return ops.convert_to_numpy(run(batch, np.stack(numbers)))
 
 
@@ -245,7 +245,7 @@ def beam_search(
         return search_beams(steps, batch, max_length, *options, end, pad)
 
     key = ("beams", max_length, *options, end, use_cache, size)
-    beams = model.compile_once(key, search)(batch)
+    beams = model._compile_once(key, search)(batch)
     return Beams(*(ops.convert_to_numpy(part) for part in beams))
 
 

@@ -5,6 +5,7 @@ rows of similar length share a batch.
 """
 
 import dataclasses
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,7 +13,13 @@ from bertbook.batches.ragged import compute
 from bertbook.checks import as_number, check_count, check_switch, listed
 from bertbook.datasets.columns import as_columns
 from bertbook.files import check_folder
-from bertbook.finetuning.callbacks import check_callbacks, check_monitored
+from bertbook.finetuning.callbacks import (
+    check_callbacks,
+    check_monitored,
+    with_aliases,
+)
+from bertbook.finetuning.error_analysis import find
+from bertbook.finetuning.report import Report
 from bertbook.finetuning.run import (
     Judge,
     Run,
@@ -40,6 +47,7 @@ NOT_RECORDED = (
     "_name_or_path",
     "architectures",
     "dtype",
+    "label_thresholds",
     "no_answer_threshold",
     "torch_dtype",
     "transformers_version",
@@ -66,6 +74,9 @@ class FinetuningOptions:
         weight_decay: Share of a weight taken off at each step, times the
             learning rate; norms and biases have none.
         clip_norm: Largest norm of all gradients together; None never clips.
+        accumulation_steps: Parts that an update is computed in, one after the
+            other, to save memory; `batch_size` is a multiple of it, and still
+            the rows of an update. The weights are those of the whole batch.
         frozen_layers: Lowest layers that are not trained, with the
             embeddings; -1 for the whole encoder. None trains everything.
         layer_decay: Factor of the learning rate from each layer to the one
@@ -87,8 +98,9 @@ class FinetuningOptions:
             others, so that less is padding. An update sees as many texts as
             without, in another order. Not for models that choose.
         metric: The metric that chooses the best weights, as `evaluate` calls
-            it, or one of `metrics`. None means `accuracy`; for several labels,
-            questions and tags `f1`; for a number `spearman`.
+            it, one of `metrics`, or "loss", the loss on dev. None means
+            `accuracy`; for several labels, questions and tags `f1`; for a
+            number `spearman`.
         verbose: Whether to print progress, and a line at each evaluation.
 
     Raises:
@@ -103,6 +115,7 @@ class FinetuningOptions:
     warmup: float = 0.1
     weight_decay: float = 0.01
     clip_norm: float | None = 1.0
+    accumulation_steps: int = 1
     frozen_layers: int | None = None
     layer_decay: float = 1.0
     patience: int | None = None
@@ -125,6 +138,7 @@ class FinetuningOptions:
             value = getattr(self, name)
             if value is not None:
                 check_count(value, name)
+        check_count(self.accumulation_steps, "accumulation_steps")
         minutes = self.checkpoint_minutes
         if minutes is not None and not 0.0 < as_number(minutes) <= MOST_MINUTES:
             raise ValueError(
@@ -195,9 +209,11 @@ def finetune(
     Only the ratios count, and a row of weight 0 is left out. Other columns
     that the task does not know are not read.
 
-    Callbacks see epochs, and after each the logs `loss` and `dev_...`. One that
-    stops the run, such as `EarlyStopping`, begins anew where a run resumes;
-    `patience` of the options resumes exactly.
+    Callbacks see epochs, and after each the logs `loss`, `dev_...` and, for
+    these, the names of Keras: `val_loss`, `val_accuracy`. `ReduceLROnPlateau`
+    scales what is left of the schedule. A callback that counts, such as
+    `EarlyStopping`, begins anew where a run resumes; `patience` of the options
+    resumes exactly.
 
     Args:
         model: A `BertForSequenceClassification`, `BertForTokenClassification`,
@@ -208,7 +224,10 @@ def finetune(
             DataFrame, or a `Dataset` of Hugging Face. The columns are those of
             `load_dataset`, with its labels: `text` and `label`, for example.
         dev: The same, to choose the best weights by; without it the last ones
-            stay. Its rows count alike.
+            stay. Its rows count alike in the metrics, and in its loss as in
+            that of the training. A dict of several data sets by name, such as
+            `{"clean": ..., "noisy": ...}`, gives numbers for each; the first
+            of them decides which weights stay.
         epochs: How often every row is seen.
         learning_rate: The peak, after the warm-up. 2e-5 to 5e-5 suit a model
             of the size `base`, about 3e-4 those that ship with the package.
@@ -234,8 +253,10 @@ def finetune(
 
     Returns:
         A dict of lists, one entry for each evaluation: `step`, `epoch`,
-        `loss`, `rows_per_second` and, with `dev`, its metrics as `dev_...`,
-        those of `evaluate`.
+        `loss`, `rows_per_second` and, with `dev`, `dev_loss` and its metrics
+        as `dev_...`, those of `evaluate`; of several dev sets as
+        `dev_clean_...`. There is no loss where rows can only be measured:
+        answers without their place, tags that the model does not know.
 
     Raises:
         KeyError: A column is missing.
@@ -243,6 +264,7 @@ def finetune(
             `out` holds a run with other settings (all are named), or the loss,
             an output or a metric is not finite.
         OSError: A checkpoint cannot be written.
+        ImportError: A callback needs a package that is not installed.
 
     >>> import bertbook as bb
     >>> train = {"text": ["Good.", "Bad."], "label": [1, 0]}
@@ -267,10 +289,15 @@ def finetune(
             "`packed` must be False for a model that chooses: its texts are "
             "read in groups. Received: True."
         )
+    if batch_size % options.accumulation_steps:
+        raise ValueError(
+            "`batch_size` must be a multiple of `accumulation_steps`. "
+            f"Received: {batch_size} and {options.accumulation_steps}."
+        )
     check_frozen(model, options.frozen_layers)
     check_floats(model)
     train = as_columns(train, "train")
-    dev = None if dev is None else as_columns(dev, "dev")
+    dev = named_sets(dev)
     with unchanged_by_errors(model):
         if kind is Tags:
             keep_in_config(model, tag_strategy=options.strategy)
@@ -278,12 +305,17 @@ def finetune(
         take_labels(model, task.data)
         task.learn()
         label_weights = weigh(task, class_weight)
-        dev_task = None if dev is None else kind(model, dev, settings)
-        judge = Judge(model, dev_task, options.metric, batch_size, metrics)
-        check_monitored(callbacks, ["loss", *(f"dev_{n}" for n in judge.names)])
-        # Records of version 0.1.0 lack the second.
+        dev_tasks = {n: kind(model, part, settings) for n, part in dev.items()}
+        judge = Judge(
+            model, dev_tasks, options.metric, batch_size, metrics, label_weights
+        )
+        modes = {"loss": "min", **with_aliases(judge.modes())}
+        check_monitored(callbacks, modes)
+        # Records of version 0.1.0 lack the others.
         unrecorded = ["verbose", *PACES]
         unrecorded += [] if options.packed else ["packed"]
+        if options.accumulation_steps == 1:
+            unrecorded.append("accumulation_steps")
         record = {
             "epochs": int(epochs),
             "learning_rate": float(learning_rate),
@@ -293,7 +325,7 @@ def finetune(
             "options": _recorded(dataclasses.asdict(options), unrecorded),
             "config": _recorded(model.config.to_dict(), NOT_RECORDED),
             "train": hash_columns(task.data),
-            "dev": hash_columns(dev_task and dev_task.data),
+            "dev": _hash_of(dev_tasks),
             "class_weight": label_weights,
         }
         if model.lora is not None:
@@ -303,7 +335,14 @@ def finetune(
 
 
 def evaluate(
-    model, data, max_length=None, batch_size=32, stride=None, *, metrics=None
+    model,
+    data,
+    max_length=None,
+    batch_size=32,
+    stride=None,
+    *,
+    metrics=None,
+    report=False,
 ):
     """Measures a model on labeled data.
 
@@ -315,6 +354,10 @@ def evaluate(
         stride: Tokens from one window of a long text to the next, for
             questions and tags; None takes half of a window.
         metrics: Further metrics, as in `finetune`.
+        report: Whether to return the metrics as a `Report`: a dict all the
+            same, which `print` shows as tables of the labels, the worst errors
+            and the calibration. Its `tables` hold them, `plot()` draws one,
+            and `save(folder)` writes report.html, report.txt and report.json.
 
     Returns:
         The metrics of the task, shares in [0, 1]: one label: `accuracy`, `f1`
@@ -343,11 +386,14 @@ def evaluate(
     check_count(batch_size, "batch_size")
     if stride is not None:
         check_count(stride, "stride")
+    check_switch(report, "report")
     settings = Settings(max_length=max_length, stride=stride)
     task = task_of(model)(model, data, settings)
     names = [] if metrics is None else list(task.blank_score())
     own = check_metrics(metrics, names)
-    return score_task(task, compute(model, task.rows, batch_size), own)
+    outputs = compute(model, task.rows, batch_size)
+    scores = score_task(task, outputs, own)
+    return Report(scores, find(task, outputs)) if report else scores
 
 
 def take_labels(model, train):
@@ -441,6 +487,57 @@ def _check_dev(dev, options, metrics):
                 f"`{name}` needs `dev`, to choose by. Received: {value!r} "
                 "and no `dev`."
             )
+
+
+def named_sets(dev):
+    """Returns the columns of each dev set, by what its numbers are called.
+
+    Args:
+        dev: As in `finetune`: None, a data set, or a dict of several.
+
+    Raises:
+        ValueError: A name is no text, or what `as_columns` refuses.
+    """
+    if dev is None:
+        return {}
+    if not _are_several(dev):
+        return {"dev": as_columns(dev, "dev")}
+    for name in dev:
+        if not isinstance(name, str) or not name:
+            raise ValueError(
+                f"`dev` must name each data set by a text. Received: {name!r}."
+            )
+    return {
+        f"dev_{name}": as_columns(part, f"dev[{name!r}]")
+        for name, part in dev.items()
+    }
+
+
+def _are_several(dev):
+    """Returns whether a dict holds data sets, not columns.
+
+    In every task a column is read that holds texts, or lists of texts; no
+    such column is a data set.
+    """
+    return (
+        isinstance(dev, Mapping)
+        and bool(dev)
+        and all(map(_is_data_set, dev.values()))
+    )
+
+
+def _is_data_set(value):
+    """Returns whether a value has columns by name, or is a list of dicts."""
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(row, Mapping) for row in value)
+    names = "columns", "column_names"
+    return isinstance(value, Mapping) or any(hasattr(value, n) for n in names)
+
+
+def _hash_of(tasks):
+    """Returns the hash of a dev set, or of each of several by its name."""
+    hashes = {name: hash_columns(task.data) for name, task in tasks.items()}
+    return hashes.get("dev", hashes or None)
 
 
 def _recorded(values, left_out):

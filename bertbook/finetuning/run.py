@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from bertbook.batches.feeding import feed_fit
+from bertbook.batches.feeding import feed_fit, in_parts
 from bertbook.batches.packed_rows import packed_steps
 from bertbook.batches.ragged import compute, steps
 from bertbook.checks import is_integer
@@ -22,8 +22,9 @@ from bertbook.devices.processes import (
 )
 from bertbook.devices.sharing import current_share
 from bertbook.files import read_json, write_json
-from bertbook.finetuning.callbacks import EpochCallbacks
-from bertbook.finetuning.scores import check_metrics, score_task
+from bertbook.finetuning.callbacks import EpochCallbacks, lower_rates
+from bertbook.finetuning.scores import check_metrics, mean_loss, score_task
+from bertbook.finetuning.weighting import weights_of
 from bertbook.runtime import choose_compilation, compiles_shapes
 from bertbook.tasks.labels import REGRESSION
 from bertbook.tasks.word_tasks import Questions
@@ -49,43 +50,106 @@ from bertbook.weights.pretrained import named_tensors
 BEST = "best.safetensors"
 NEW = ("class_weight",)  # what records of version 0.1.0 lack
 HISTORY = "history.json"
+SMALL = ("loss", "mean_squared_error")  # the smaller the better
 FILLED = 1_024  # a batch with fewer rows of data is filled up with copies
 
 
 class Judge:
-    """Scores a model on dev, and says whether it is better than before."""
+    """Scores a model on dev, and says whether it is better than before.
 
-    def __init__(self, model, task, metric, batch_size, metrics=None):
+    Args:
+        model: The model.
+        tasks: A task for each dev set, by what its numbers are called before
+            the metric, such as "dev". The first decides which weights are
+            better.
+        metric: The metric that decides; None for that of the task.
+        batch_size: Rows computed at a time.
+        metrics: Functions of the user, as in `finetune`.
+        by_label: What `weigh` returned for the rows of the training.
+
+    Raises:
+        ValueError: Labels do not fit, or `metric` is unknown.
+    """
+
+    def __init__(
+        self, model, tasks, metric, batch_size, metrics=None, by_label=None
+    ):
         self.model = model
-        self.task = task  # None where there is no dev
+        self.tasks = tasks
         self.batch_size = batch_size
-        if task is None:
-            self.names = []
-            return
-        self.metric = metric or task.main_metric
-        names = list(task.blank_score())
-        self.own = check_metrics(metrics, names)
-        self.names = names = [*names, *self.own]
+        self.first = next(iter(tasks), "dev")
+        self.own = {}
+        self.names = {}  # the metrics of each set
+        self.weights = {}  # of the rows in the loss, where there is one
+        self.notes = []  # why there is none
+        for prefix, task in tasks.items():
+            names = list(task.blank_score())
+            self.own = check_metrics(metrics, ["loss", *names])
+            self.names[prefix] = [*names, *self.own]
+            self._add_loss(prefix, task, by_label)
+        self.metric = metric or (tasks and tasks[self.first].main_metric)
+        names = self.names.get(self.first, [self.metric])
         if self.metric not in names:
             raise ValueError(
                 f"`metric` must be one of {', '.join(names)}. Received: "
                 f"{self.metric!r}."
             )
 
+    def _add_loss(self, prefix, task, by_label):
+        """Makes a set ready for its loss; some can only be measured.
+
+        Answers without their place, and tags that the model does not know,
+        have metrics and no loss.
+        """
+        try:
+            task.learn()
+        except ValueError as error:
+            self.notes.append(f"no {prefix}_loss: {error}")
+            return
+        self.weights[prefix] = weights_of(task, by_label)
+        self.names[prefix].append("loss")
+
+    def modes(self):
+        """Returns whether each number should be "min" or "max", by its name.
+
+        What a function of the user gives is None: nobody knows.
+        """
+        modes = {}
+        for prefix, names in self.names.items():
+            for name in names:
+                mode = "min" if name in SMALL else "max"
+                mode = None if name in self.own else mode
+                modes[f"{prefix}_{name}"] = mode
+        return modes
+
     def score(self):
-        """Returns the metrics on dev; questions with the best threshold."""
-        outputs = compute(self.model, self.task.rows, self.batch_size)
-        if isinstance(self.task, Questions) and self.task.version() == 2:
-            keep_in_config(
-                self.model,
-                no_answer_threshold=self.task.best_threshold(outputs),
-            )
-        return score_task(self.task, outputs, self.own)
+        """Returns loss and metrics of every set, by their names.
+
+        Questions get the threshold that is best on the first set.
+        """
+        scores = {}
+        for prefix, task in self.tasks.items():
+            outputs = compute(self.model, task.rows, self.batch_size)
+            if prefix == self.first:
+                self._set_threshold(task, outputs)
+            found = {}
+            if prefix in self.weights:
+                weights = self.weights[prefix]
+                found["loss"] = mean_loss(task, outputs, weights)
+            found |= score_task(task, outputs, self.own)
+            scores |= {f"{prefix}_{k}": value for k, value in found.items()}
+        return scores
+
+    def _set_threshold(self, task, outputs):
+        """Chooses when questions have no answer, where some have none."""
+        if isinstance(task, Questions) and task.version() == 2:
+            threshold = task.best_threshold(outputs)
+            keep_in_config(self.model, no_answer_threshold=threshold)
 
     def is_better(self, row, before):
         """Returns whether a row of the history beats an earlier one."""
-        name = f"dev_{self.metric}"
-        if self.metric == "mean_squared_error":
+        name = f"{self.first}_{self.metric}"
+        if self.metric in SMALL:
             return row[name] < before[name]
         return row[name] > before[name]
 
@@ -146,10 +210,19 @@ class Run:
             _reseed(model, record["seed"])
             if isinstance(self.task, Questions) and self.task.version() == 2:
                 keep_in_config(model, no_answer_threshold=0.0)
+            if model.config.extra.get("label_thresholds") is not None:
+                keep_in_config(model, label_thresholds=None)  # of old weights
             compile_model(
-                model, self.task, record, self.options, self.total_steps
+                model,
+                self.task,
+                record,
+                self.options,
+                self.total_steps,
+                adjustable=lower_rates(self.callbacks),
             )
             done = self._resume()
+            for note in self.judge.notes if self.verbose else ():
+                print(note)
             if done < self.total_steps and not self._is_over():
                 self._fit(done)
         finally:
@@ -170,13 +243,14 @@ class Run:
         draw = functools.partial(steps, exact=not compiles_shapes(self.model))
         if self.options.packed:
             draw = packed_steps
+        parts, share = self.options.accumulation_steps, current_share()
         batches = draw(
             self.task.rows,
             self.batch_size,
             limit,
             self.record["seed"],
             done,
-            current_share(),
+            share._replace(groups=share.groups * parts),
         )
         tasks = [
             (self.options.evaluation_steps or self.steps_per_epoch, self._judge)
@@ -191,14 +265,14 @@ class Run:
             self.batch_size,
             {"loss": "loss"},
             tasks,
+            parts,
             verbose=self.verbose,
             unit="rows",
         )
-        steps_left = self.total_steps - done
         fit_steps(
             self.model,
-            feed_fit(batches),
-            steps_left,
+            feed_fit(in_parts(batches, parts)),
+            (self.total_steps - done) * parts,
             monitor,
             self._epoch_callbacks(done),
         )
@@ -230,11 +304,12 @@ class Run:
             self.steps_per_epoch,
             done,
             self._latest_scores,
+            self.options.accumulation_steps,
         )
         return [epochs]
 
     def _latest_scores(self):
-        """Returns the metrics on dev of the last evaluation."""
+        """Returns the numbers on dev of the last evaluation."""
         row = self.rows[-1] if self.rows else {}
         return {k: v for k, v in row.items() if k.startswith("dev_")}
 
@@ -242,9 +317,8 @@ class Run:
         """Scores the model, and keeps its weights if they are the best."""
         self._check(row["step"])
         row["epoch"] = round(row["step"] / self.steps_per_epoch, 4)
-        if self.judge.task is not None:
-            scores = self.judge.score()
-            row |= {f"dev_{name}": value for name, value in scores.items()}
+        if self.judge.tasks:
+            row |= self.judge.score()
             if self.best is None or self.judge.is_better(row, self.best):
                 self.best = dict(row)
                 self._store_best()
@@ -330,15 +404,29 @@ class Run:
         return {name: [row.get(name) for row in self.rows] for name in names}
 
 
-def compile_model(model, task, record, options, total):
-    """Compiles a model for `ragged.steps`, whose weights sum to 1."""
+def compile_model(model, task, record, options, total, adjustable=False):
+    """Compiles a model for `ragged.steps`, whose weights sum to 1.
+
+    Args:
+        model: A task model.
+        task: Its task.
+        record: What the run records of itself.
+        options: A `FinetuningOptions`.
+        total: Steps of the run.
+        adjustable: Whether a callback may lower the rate.
+    """
     warmup = count_warmup_steps(total, options.warmup)
+    parts = options.accumulation_steps
+    kind = optimizer_of(model, options.layer_decay)
+    if adjustable:
+        kind = functools.partial(kind, adjustable=True)
     optimizer = make_optimizer(
-        WarmupLinearDecay(record["learning_rate"], warmup, total),
+        WarmupLinearDecay(record["learning_rate"], warmup, total, parts),
         options.weight_decay,
         options.clip_norm,
+        accumulation=parts,
         scale_loss=model.dtype_policy.name == "mixed_float16",
-        kind=optimizer_of(model, options.layer_decay),
+        kind=kind,
         compiled=choose_compilation(model.compute_dtype).path == "islands",
     )
     model.compile(optimizer, loss=task.loss())

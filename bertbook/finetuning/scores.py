@@ -1,10 +1,13 @@
-"""Scores of a task: its own metrics, and functions of the user."""
+"""Scores of a task: its metrics, functions of the user, its loss."""
 
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from bertbook.checks import as_number
+from bertbook.tasks.labels import ONE_LABEL, REGRESSION
 
 Metrics = dict[str, Callable[[Any, Any], float]]
 
@@ -76,6 +79,47 @@ def score_task(task: Any, outputs: list[Any], own: Metrics) -> dict[str, float]:
                 f"{value}; the outputs of the model are too large."
             )
     return scores
+
+
+def mean_loss(task: Any, outputs: list[Any], weights: np.ndarray) -> float:
+    """Returns the loss of outputs that are there, the mean as in training.
+
+    Args:
+        task: A task that has learned its labels.
+        outputs: What `ragged.compute` returned for its rows.
+        weights: How much each row counts, `(R,)`, 1 on average; a row of
+            weight 0 is left out.
+    """
+    rows, problem = task.rows, getattr(task, "problem", ONE_LABEL)
+    total = count = 0.0
+    for number in np.flatnonzero(weights):
+        for name, column in rows.targets.items():
+            output = outputs[number][name] if name else outputs[number]
+            logits, label = np.asarray(output, float), column[number]
+            counted = np.ones(())
+            if rows.weights is not None:  # of tokens; the rest is padding
+                counted = rows.weights[number]  # (S,)
+                logits = logits[: len(counted)]
+            losses = _losses(np.asarray(label), logits, problem) * counted
+            total += weights[number] * losses.sum()
+            count += counted.sum()
+    return float(f"{total / max(count, 1):.6g}")
+
+
+def _losses(labels: np.ndarray, logits: np.ndarray, problem: str) -> np.ndarray:
+    """Returns the losses that `loss()` of a task adds up, `(...)`.
+
+    Args:
+        labels: Integers, `(...)`; for several labels or a number `(K,)`.
+        logits: Floats, `(..., K)`.
+        problem: One of `labels.PROBLEMS`.
+    """
+    if problem == REGRESSION:
+        return ((labels - logits) ** 2).mean(axis=-1)
+    if problem != ONE_LABEL:
+        return (np.logaddexp(0, logits) - labels * logits).mean(axis=-1)
+    right = np.take_along_axis(logits, labels[..., None].astype(int), axis=-1)
+    return np.logaddexp.reduce(logits, axis=-1) - right[..., 0]
 
 
 def _name_of(metric: Any, names: list[str]) -> str:

@@ -50,6 +50,32 @@ def weigh(task: Any, class_weight: Any = None) -> list[float] | None:
     return None if by_label is None else by_label.tolist()
 
 
+def weights_of(task: Any, by_label: list[float] | None) -> np.ndarray:
+    """Returns how much each row of a dev set counts in its loss, `(R,)`.
+
+    As in training, by its column `weight` and by its label, 1 on average over
+    the rows that count; where none would, all count alike.
+
+    Args:
+        task: A task that has learned its labels.
+        by_label: What `weigh` returned for the rows of the training.
+
+    Raises:
+        ValueError: A weight is no finite number or below 0, or all are 0.
+    """
+    weights = np.ones(len(task.rows))
+    if "weight" in task.data:
+        column = _row_weights(task.data["weight"])
+        weights = (column / column.max())[task.owners()]
+    if by_label is not None:
+        factors = np.array(by_label) / max(by_label)
+        weights = weights * factors[task.rows.targets[""]]
+    is_counted = weights > 0
+    if not is_counted.any():
+        return np.ones(len(weights))
+    return weights / weights[is_counted].mean()
+
+
 def label_weights(
     task: Any, class_weight: Any, counted: np.ndarray
 ) -> np.ndarray:

@@ -11,7 +11,12 @@ import numpy as np
 from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.batches.ragged import compute
-from bertbook.checks import check_count, check_max_length, check_switch
+from bertbook.checks import (
+    as_number,
+    check_count,
+    check_max_length,
+    check_switch,
+)
 from bertbook.datasets.columns import as_list, check_as_many
 from bertbook.model.attention import MASKED_SCORE
 from bertbook.model.encoder import BertEncoder
@@ -19,7 +24,12 @@ from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
 from bertbook.tasks import text_tasks, word_tasks
 from bertbook.tasks.base import Settings
-from bertbook.tasks.labels import REGRESSION, choose_labels, choose_problem
+from bertbook.tasks.labels import (
+    REGRESSION,
+    SEVERAL_LABELS,
+    choose_labels,
+    choose_problem,
+)
 from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
 
@@ -107,7 +117,7 @@ class BertWithHead(Pretrained, keras.Model):
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
     """
 
-    weight_prefix = "bert."
+    _weight_prefix = "bert."
     has_pooler = True
 
     def __init__(self, config, attention="auto", **kwargs):
@@ -355,6 +365,30 @@ class BertForSequenceClassification(BertWithHead):
         """
         self.classifier.build((None, self.config.hidden_size))
 
+    @property
+    def label_thresholds(self):
+        """The probability above which each of several labels is predicted.
+
+        A list of K numbers, or None for one half. `save_pretrained` keeps it;
+        the `thresholds` of a report are the best on its rows.
+        """
+        return self.config.extra.get("label_thresholds")
+
+    @label_thresholds.setter
+    def label_thresholds(self, thresholds):
+        if thresholds is not None:
+            thresholds = list(map(as_number, thresholds))
+            several = self.problem_type == SEVERAL_LABELS
+            if not several or len(thresholds) != self.num_labels:
+                raise ValueError(
+                    "`label_thresholds` must be None, or a number for each "
+                    "label of a model with several labels at once. Received: "
+                    f"{thresholds!r} for {self.num_labels} labels, "
+                    f"{self.problem_type}."
+                )
+        extra = {**self.config.extra, "label_thresholds": thresholds}
+        self.config = self.config.replace(extra=extra)
+
     def call(self, batch, training=None):
         """Returns logits, `(B, K)`, of a batch as in `BertEncoder.call`.
 
@@ -397,8 +431,8 @@ class BertForSequenceClassification(BertWithHead):
             or else its number, and `score`, its probability; with
             `all_scores` also `scores`, a dict of the probability of every
             label, in the order of the labels. For a number `score` alone; for
-            several labels at once `labels`, those above one half, and
-            `scores`.
+            several labels at once `labels`, those above one half, or above
+            `label_thresholds`, and `scores`.
 
         Raises:
             ValueError: The model has no tokenizer, a text is too long, its
@@ -699,7 +733,7 @@ class BertForMultipleChoice(BertWithHead):
     """
 
     architecture = "BertForMultipleChoice"
-    input_rank = 3
+    _input_rank = 3
 
     def __init__(self, config, attention="auto", **kwargs):
         super().__init__(config, attention, **kwargs)
@@ -777,7 +811,7 @@ class BertForMultipleChoice(BertWithHead):
             all_scores=all_scores,
         )
 
-    def checked(self, batch):
+    def _checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays.
 
         Args:

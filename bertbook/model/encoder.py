@@ -153,7 +153,7 @@ class BertEncoder(Pretrained, keras.Model):
     """
 
     architecture = "BertModel"
-    weight_prefix = ""
+    _weight_prefix = ""
 
     def __init__(self, config, attention="auto", pooler=True, **kwargs):
         check_kind(config, BertConfig)

@@ -78,6 +78,54 @@ def f1(
     return _ratios(*map(int, counts))["f1"]
 
 
+def class_scores(table: np.ndarray) -> list[dict[str, float]]:
+    """Returns `precision`, `recall`, `f1` and `support` of each class.
+
+    Args:
+        table: How often each class, by row, is predicted as each, `(K, K)`.
+
+    >>> class_scores(np.array([[3, 1], [2, 4]]))[1]["precision"]
+    0.8
+    """
+    columns = np.diag(table), table.sum(axis=0), table.sum(axis=1)
+    return [
+        _ratios(right, guessed, true) | {"support": true}
+        for right, guessed, true in np.stack(columns, axis=1).tolist()
+    ]
+
+
+def best_f1_threshold(
+    labels: np.ndarray, scores: np.ndarray
+) -> tuple[float, float]:
+    """Finds the threshold above which a class should be predicted.
+
+    Args:
+        labels: Whether a row is of the class, 0 and 1, `(B,)`.
+        scores: Its probability, `(B,)`.
+
+    Returns:
+        The threshold with the best F1 of the class, half way between two
+        probabilities and of equal ones the nearest to one half; and that F1.
+        One half and 0 where no row is of the class.
+
+    >>> best_f1_threshold(np.array([0, 1, 1]), np.array([0.1, 0.3, 0.4]))
+    (0.2, 1.0)
+    """
+    labels, scores = np.asarray(labels, bool), np.asarray(scores, float)
+    if not labels.any():
+        return 0.5, 0.0
+    order = np.argsort(-scores, kind="stable")
+    sorted_scores = scores[order]
+    lower = np.append(sorted_scores[1:], 0.0)  # the first that is not predicted
+    counts = np.arange(1, len(scores) + 1)
+    f1s = 2 * np.cumsum(labels[order]) / (counts + labels.sum())
+    f1s = np.where(sorted_scores > lower, f1s, -1.0)  # equal ones stay together
+    best = f1s.max()
+    thresholds = ((sorted_scores + lower) / 2)[f1s == best]
+    nearest = np.abs(thresholds - 0.5).argmin()
+    return float(thresholds[nearest]), float(best)
+
+
 def matthews(labels: Sequence, predictions: Sequence) -> float:
     """Returns Matthews's correlation; 0 where either is constant.
 

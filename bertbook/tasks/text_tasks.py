@@ -81,10 +81,12 @@ class Texts:
             ]
         return [
             {
-                "labels": [name[i] for i in np.flatnonzero(p > 0.5)],
+                "labels": [name[i] for i in np.flatnonzero(holds)],
                 "scores": _named(p, name),
             }
-            for p in 1 / (1 + np.exp(-logits))
+            for p, holds in zip(
+                1 / (1 + np.exp(-logits)), self._holding(logits), strict=True
+            )
         ]
 
     def compared(self, outputs):
@@ -94,7 +96,19 @@ class Texts:
             return labels[:, 0], logits[:, 0]
         if self.problem == ONE_LABEL:
             return labels, logits.argmax(axis=1)
-        return labels.astype("int32"), (logits > 0).astype("int32")  # (R, K)
+        return labels.astype("int32"), self._holding(logits).astype("int32")
+
+    def _holding(self, logits):
+        """Returns which of several labels are predicted, `(R, K)` bool."""
+        thresholds = self.model.config.extra.get("label_thresholds")
+        if thresholds is None:
+            return logits > 0
+        if len(thresholds) != logits.shape[1]:
+            raise ValueError(
+                "`label_thresholds` must hold a number for each of "
+                f"{logits.shape[1]} labels. Received: {thresholds!r}."
+            )
+        return 1 / (1 + np.exp(-logits.astype(float))) > np.array(thresholds)
 
     def score(self, outputs):
         """Returns the metrics of the labels."""

@@ -143,6 +143,20 @@ class Questions:
         guesses = [answer["text"] for answer in self.predictions(outputs)]
         return self._measure(guesses)
 
+    def scored(self, outputs):
+        """Returns the predictions, and what each question scores.
+
+        Returns:
+            The predictions; `exact_match` and `f1`, `(Q,)` each; and which
+            questions have an answer, `(Q,)` bool.
+        """
+        predictions = self.predictions(outputs)
+        questions, guesses = self._numbered([a["text"] for a in predictions])
+        scores = answer_scores.score_questions(
+            questions, guesses, self.version()
+        )
+        return predictions, scores, answer_scores.answerable(questions)
+
     def blank_score(self):
         """Returns the metrics of empty answers."""
         return self._measure([""] * len(self.contexts))

@@ -146,13 +146,16 @@ class AdamW(keras.optimizers.AdamW):
         compiled: Whether XLA compiles the update of all variables into few
             passes over memory, where the step around it is a TensorFlow graph
             that XLA does not compile.
+        adjustable: Whether `learning_rate` may be set where it follows a
+            schedule, as `ReduceLROnPlateau` does: the schedule goes on, times
+            a factor, which is a variable of the optimizer.
         **kwargs: Keywords of Keras' AdamW but `amsgrad`.
 
     Raises:
         ValueError: A keyword is out of range, or `amsgrad` is on.
     """
 
-    def __init__(self, *, compiled=False, **kwargs):
+    def __init__(self, *, compiled=False, adjustable=False, **kwargs):
         if kwargs.get("amsgrad"):
             raise ValueError(
                 "`amsgrad` is not in this AdamW. Use that of Keras."
@@ -160,6 +163,37 @@ class AdamW(keras.optimizers.AdamW):
         _check_rates(kwargs)
         super().__init__(**kwargs)
         self.compiled = compiled
+        self.adjustable = adjustable
+
+    def build(self, variables):
+        """Creates the variables of the optimizer."""
+        if self.built:
+            return
+        super().build(variables)
+        if self.adjustable:
+            self.factor = self.add_variable(
+                (), "ones", "float32", name="rate_factor"
+            )
+
+    @property
+    def learning_rate(self):
+        """The rate of the next step."""
+        return self._get_current_learning_rate()
+
+    @learning_rate.setter
+    def learning_rate(self, value):
+        if not (self.adjustable and self.built):
+            keras.optimizers.AdamW.learning_rate.fset(self, value)
+            return
+        scheduled = float(super()._get_current_learning_rate())
+        if scheduled > 0:
+            self.factor.assign(value / scheduled)
+
+    def _get_current_learning_rate(self):
+        """Returns the rate that every update asks for."""
+        rate = super()._get_current_learning_rate()
+        is_scaled = self.adjustable and self.built
+        return rate * self.factor if is_scaled else rate
 
     def apply(self, grads, trainable_variables=None):
         """Takes a step of all variables."""
@@ -199,7 +233,11 @@ class AdamW(keras.optimizers.AdamW):
 
     def get_config(self):
         """Returns the arguments of `__init__`."""
-        return {**super().get_config(), "compiled": self.compiled}
+        return {
+            **super().get_config(),
+            "compiled": self.compiled,
+            "adjustable": self.adjustable,
+        }
 
     def _apply_weight_decay(self, variables):
         """Leaves the decay to `update_step`, where the rate is known."""

@@ -86,7 +86,7 @@ def export_model(model, path, format, verbose, input_signature, **options):
 
 def signature_of(model):
     """Returns the inputs of a model: int32 of any number of rows and length."""
-    shape = (None,) * model.input_rank
+    shape = (None,) * model._input_rank
     inputs = {
         name: keras.layers.InputSpec(shape=shape, dtype="int32", name=name)
         for name in model.input_names

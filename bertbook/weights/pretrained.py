@@ -96,7 +96,7 @@ class Pretrained:
         "token_type_ids",
         "attention_mask",
     )
-    input_rank = 2
+    _input_rank = 2
     load_report = None
     tokenizer = None
     lora = None  # the settings of the adapters, after `add_lora`
@@ -143,7 +143,7 @@ class Pretrained:
             ValueError: The batch does not fit the config, as
                 `batching.check_batch` says.
         """
-        return super().__call__(self.checked(batch), *args, **kwargs)
+        return super().__call__(self._checked(batch), *args, **kwargs)
 
     def fit(self, x=None, *args, **kwargs):
         """Checks `x` where it is no data set, then trains as Keras does.
@@ -262,6 +262,10 @@ class Pretrained:
         """
         return super().predict(self._checked_whole(x), *args, **kwargs)
 
+    def __dir__(self):
+        """Lists names for completion, but for what serves this package."""
+        return [n for n in super().__dir__() if n != "compute_on_batch"]
+
     def compute_on_batch(self, batch):
         """Computes the outputs for a batch of NumPy arrays, as NumPy arrays.
 
@@ -277,7 +281,7 @@ class Pretrained:
         Raises:
             ValueError: The batch does not fit the config.
         """
-        batch = self.checked(batch)
+        batch = self._checked(batch)
         if keras.backend.backend() != "tensorflow":
             return self.predict_on_batch(batch)
         import tensorflow as tf
@@ -296,7 +300,7 @@ class Pretrained:
             )
         return keras.tree.map_structure(lambda x: x.numpy(), graph(batch))
 
-    def compile_once(self, key, function):
+    def _compile_once(self, key, function):
         """Returns a function compiled, the first that came with this key.
 
         Args:
@@ -331,9 +335,9 @@ class Pretrained:
         """Checks arrays before a compiled function hides their values."""
         is_none = x is None or isinstance(x, NO_BATCHES)
         is_batch = isinstance(x, Mapping) or hasattr(x, "shape")
-        return self.checked(x) if is_batch or is_none else x
+        return self._checked(x) if is_batch or is_none else x
 
-    def checked(self, batch):
+    def _checked(self, batch):
         """Returns a batch that fits the config, its lists made arrays.
 
         Args:
@@ -661,7 +665,7 @@ class Pretrained:
     def _write(self, folder, config, arrays, *options):
         """Writes the config and the tensors under the names of others."""
         formats.write_hugging_face(
-            folder, config, arrays, self.weight_prefix, *options
+            folder, config, arrays, self._weight_prefix, *options
         )
 
 
@@ -760,6 +764,7 @@ TASK_TENSORS = [n.bertbook for rows in names.TASK_HEADS.values() for n in rows]
 OF_A_TASK = (
     "label2id",
     "num_labels",
+    "label_thresholds",
     "problem_type",
     "no_answer_threshold",
     "tag_strategy",

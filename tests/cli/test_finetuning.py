@@ -63,12 +63,51 @@ def test_the_same_command_again_changes_nothing(tuned, small, capsys):
     assert "`epochs` was 1, now 2" in capsys.readouterr().err
 
 
+def test_adapters_are_trained_and_the_same_command_resumes(
+    small, tmp_path, capsys
+):
+    out = tmp_path / "run"
+    words = [*words_of(small, out), "--lora", "2"]
+    assert main(words) == 0
+    assert "parameters are trained" in capsys.readouterr().out
+    model = bb.BertForSequenceClassification.from_pretrained(out)
+    start = bb.BertForSequenceClassification.from_pretrained(small)
+    bb.add_lora(start, 2)
+    start.load_adapter(out)
+    bb.merge_lora(start)
+    text = ["Lovely soup."]
+    (one,) = start.predict_texts(text)
+    (other,) = model.predict_texts(text)
+    assert one["score"] == pytest.approx(other["score"], abs=1e-5)
+    assert main(words) == 0
+    assert "nothing is changed" in capsys.readouterr().out
+    assert main([*words_of(small, out), "--lora", "3"]) == 2
+    assert "`lora.rank` was 2, now 3" in capsys.readouterr().err
+
+
 def test_evaluate_prints_the_metrics_of_evaluate(tuned, capsys):
     assert main(["evaluate", "opinions", "--model", str(tuned)]) == 0
     printed = json.loads(capsys.readouterr().out)
     model = bb.BertForSequenceClassification.from_pretrained(tuned)
     expected = bb.evaluate(model, bb.load_dataset("opinions", "dev"))
     assert printed == pytest.approx(expected)
+
+
+def test_evaluate_writes_a_report_beside_the_metrics(tuned, tmp_path, capsys):
+    folder = tmp_path / "report"
+    words = ["evaluate", "opinions", "--model", str(tuned)]
+    assert main([*words, "--report", str(folder)]) == 0
+    out, err = capsys.readouterr()
+    stored = json.loads((folder / "report.json").read_text("utf-8"))
+    assert json.loads(out) == stored["metrics"]
+    assert f"{folder}/report.html" in err
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["report.html", "report.json", "report.txt"]
+    words = ["evaluate", "translation", "--model", "en-es", "--report", "x"]
+    assert main(words) == 2
+    assert "`--report` needs a model with a task" in capsys.readouterr().err
+    assert main([*words[:-1], str(folder / "report.txt")]) == 2
+    assert "`--report` must be a folder" in capsys.readouterr().err
 
 
 def test_predict_reads_a_text_a_file_and_standard_input(

@@ -30,8 +30,8 @@ OPTIONS = [
 
 def test_every_command_is_here():
     assert set(PARSERS) == {
-        "", "info", "convert", "prepare", "pretrain", "finetune", "evaluate",
-        "predict", "train-translation", "translate",
+        "", "info", "convert", "export", "prepare", "pretrain", "finetune",
+        "evaluate", "predict", "train-translation", "translate",
     }  # fmt: skip
     assert len(OPTIONS) > 100
 
@@ -62,6 +62,26 @@ def test_an_option_says_what_it_is_and_what_holds_without_it(name, action):
         return
     if action.default is None:
         assert WITHOUT.search(action.help), action.help
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("finetune", {"--processes", "--coordinator", "--process-id"}),
+        (
+            "pretrain",
+            {"--processes", "--coordinator", "--process-id"}
+            | {"--model-parallel"},
+        ),
+        ("prepare", {"--beam"}),
+    ],
+)
+def test_what_few_need_is_in_a_group_at_the_end(name, options):
+    group = PARSERS[name]._action_groups[-1]
+    assert group.title == "advanced"
+    assert {a.option_strings[0] for a in group._group_actions} == options
+    text = PARSERS[name].format_help()
+    assert text.index("\nadvanced:") < text.rindex(min(options))
 
 
 @pytest.mark.parametrize("columns", ["1", "20", "0", "-5", "x", "500", ""])

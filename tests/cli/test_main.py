@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import safetensors.numpy
 
@@ -231,6 +232,7 @@ def test_ctrl_c_is_one_line_that_says_how_to_go_on(words, tmp_path, ctrl_c):
 # The commands that write a folder, without `--out`.
 WRITERS = {
     "convert": ["mini"],
+    "export": ["mini"],
     "prepare": ["corpus.txt"],
     "pretrain": ["--corpus", "corpus.txt", "--steps", "1"],
     "finetune": ["opinions"],
@@ -338,6 +340,11 @@ def test_convert_writes_the_same_model(tmp_path, capsys):
     assert largest_difference(first.values(), second.values()) == 0
 
 
+on_tensorflow = pytest.mark.skipif(
+    runtime.choose_backend() != "tensorflow", reason="TensorFlow exports"
+)
+
+
 def small(kind, **head):
     """Returns a model of a kind whose folder takes little room."""
     config = bb.BertConfig(
@@ -420,6 +427,38 @@ def test_convert_refuses_its_own_folder(spelling, tmp_path, capsys):
         assert main(["convert", source, "--out", target]) == 2
         assert "must be another folder" in capsys.readouterr().err
     assert (tmp_path / "a" / "model.safetensors").read_bytes() == before
+
+
+@on_tensorflow
+def test_export_writes_a_graph_that_gives_the_same(tmp_path, capsys):
+    import tensorflow as tf
+
+    model = small(bb.BertForSequenceClassification)
+    model.save_pretrained(tmp_path / "a")
+    out = tmp_path / "served"
+    assert main(["export", str(tmp_path / "a"), "--out", str(out)]) == 0
+    assert capsys.readouterr().out == f"written: {out}\n"
+    batch = {name: np.array([[1, 0, 1]], "int32") for name in model.input_names}
+    served = tf.saved_model.load(out)
+    np.testing.assert_allclose(
+        served.serve(batch), model(batch), rtol=0, atol=1e-5
+    )
+
+
+@on_tensorflow
+def test_export_says_what_it_cannot_write(tmp_path, capsys, monkeypatch):
+    model = small(bb.BertForSequenceClassification)
+    folder = str(tmp_path / "a")
+    model.save_pretrained(folder)
+    words = ["export", folder, "--format", "litert", "--out"]
+    assert main([*words, "x.lite"]) == 2
+    assert "`--out` must end in .tflite" in capsys.readouterr().err
+    assert main(["export", folder, "--out", folder]) == 2
+    assert "must be another folder" in capsys.readouterr().err
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    words = ["export", folder, "--format", "onnx", "--out"]
+    assert main([*words, str(tmp_path / "x.onnx")]) == 2
+    assert "`pip install tf2onnx`" in capsys.readouterr().err
 
 
 def test_convert_refuses_the_folder_of_a_shipped_model(capsys):

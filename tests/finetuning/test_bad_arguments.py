@@ -45,6 +45,7 @@ OPTIONS = {
     "warmup": [],
     "weight_decay": ["five"],
     "clip_norm": ["None", "five"],
+    "accumulation_steps": ["five", "huge"],
     "layer_decay": [],
     "patience": ["None", "five", "huge"],
     "evaluation_steps": ["None", "five", "huge"],
@@ -63,6 +64,7 @@ EVALUATE = {
     "batch_size": ["five", "huge"],
     "stride": ["None", "five", "huge"],
     "metrics": ["None", "a dict"],
+    "report": ["True"],
 }
 LENGTHS = {
     "max_length": ["None", "five", "huge"],

@@ -1,5 +1,6 @@
 """Callbacks of Keras in a run: what they see, and what they may do."""
 
+import csv
 import math
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import bertbook as bb
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.runtime import keras
-from tests.helpers.runs import same
+from tests.helpers.runs import killed_at_save, same
 from tests.helpers.toys import make
 
 pytestmark = pytest.mark.usefixtures("quick_runs")
@@ -49,15 +50,15 @@ class Witness(keras.callbacks.Callback):
         self.note("end")
 
 
-def run(callbacks=None, dev=DATA, out=None, model=None, **options):
-    """Two epochs of three steps."""
+def run(callbacks=None, dev=DATA, out=None, model=None, epochs=2, **options):
+    """Epochs of three steps, two of them."""
     model = model or make("BertForSequenceClassification", dropout=0.1)
     options = {"verbose": False, "checkpoint_steps": 2} | options
     history = bb.finetune(
         model,
         DATA,
         dev,
-        epochs=2,
+        epochs=epochs,
         learning_rate=1e-2,
         batch_size=6,
         out=out,
@@ -79,7 +80,8 @@ def test_callbacks_see_epochs_and_steps_and_change_nothing(plain, tmp_path):
     callbacks = [
         witness,
         Witness(),
-        keras.callbacks.EarlyStopping("dev_accuracy", mode="max", baseline=2.0),
+        keras.callbacks.EarlyStopping("val_accuracy", baseline=2.0, patience=9),
+        keras.callbacks.EarlyStopping("val_loss", patience=9),
         keras.callbacks.ModelCheckpoint(
             str(tmp_path / "{epoch}.weights.h5"), save_weights_only=True
         ),
@@ -90,7 +92,9 @@ def test_callbacks_see_epochs_and_steps_and_change_nothing(plain, tmp_path):
         ),
     ]
     _, history = run(callbacks, model=model)
-    logs = ["dev_accuracy", "dev_f1", "dev_matthews", "loss"]
+    names = ["accuracy", "f1", "loss", "matthews"]
+    aliases = [f"val_{name}" for name in names]
+    logs = [*(f"dev_{name}" for name in names), "loss", *aliases]
     epochs = [
         [("epoch", epoch)]
         + [("step", step) for step in range(3)]
@@ -106,10 +110,18 @@ def test_callbacks_see_epochs_and_steps_and_change_nothing(plain, tmp_path):
     assert witness.model is model
     assert history["loss"] == plain[1]["loss"]
     assert same(model.get_weights(), plain[0].get_weights())
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["1.weights.h5", "2.weights.h5", "log.csv"]
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert files == ["1.weights.h5", "2.weights.h5", "log.csv"]
     rows = (tmp_path / "log.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows] == ["epoch", "0", "1"]
+    with open(tmp_path / "log.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert list(table[0]) == ["epoch", *logs]  # and nothing beside
+    for name in names:
+        found = [float(row[f"val_{name}"]) for row in table]
+        assert found == history[f"dev_{name}"]
+    assert callbacks[2].best == max(history["dev_accuracy"])
+    assert callbacks[3].best == min(history["dev_loss"])
     assert seen == [0, 1]
 
 
@@ -198,10 +210,6 @@ def test_a_run_that_stops_for_nan_is_no_finished_run(tmp_path):
             r"`callbacks\[0\]` must not be a LearningRateScheduler: the rate",
         ),
         (
-            lambda: [keras.callbacks.ReduceLROnPlateau("loss")],
-            r"must not be a ReduceLROnPlateau: the rate follows",
-        ),
-        (
             lambda: [keras.callbacks.BackupAndRestore("x")],
             "must not be a BackupAndRestore: with `out` the same call resumes",
         ),
@@ -212,8 +220,63 @@ def test_bad_callbacks_are_refused(make_callbacks, message):
         check_callbacks(make_callbacks())
 
 
+class Rates(keras.callbacks.Callback):
+    """Notes the rate after each step."""
+
+    def __init__(self):
+        super().__init__()
+        self.rates = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.rates.append(float(self.model.optimizer.learning_rate))
+
+
+def plateau():
+    """Lowers the rate after the second epoch: no loss gets lower by 9."""
+    return keras.callbacks.ReduceLROnPlateau(
+        "val_loss", factor=0.25, patience=1, min_delta=9
+    )
+
+
+@pytest.mark.any_backend
+def test_a_plateau_lowers_what_is_left_of_the_schedule():
+    plain, lowered = Rates(), Rates()
+    before = run(plain, epochs=3)[1]["dev_loss"]
+    after = run([plateau(), lowered], epochs=3)[1]["dev_loss"]
+    expected = plain.rates[:6] + [rate / 4 for rate in plain.rates[6:]]
+    assert lowered.rates == pytest.approx(expected)
+    assert before[:2] == after[:2]
+    assert before[2] != after[2]
+
+
+@pytest.mark.any_backend
+def test_a_lowered_rate_is_kept_where_a_run_resumes(tmp_path):
+    whole, resumed = Rates(), Rates()
+    model = run([plateau(), whole], epochs=3)[0]
+    with killed_at_save(4):  # after the eighth step
+        run([plateau()], epochs=3, out=tmp_path)
+    again = run([plateau(), resumed], epochs=3, out=tmp_path)[0]
+    assert resumed.rates == pytest.approx(whole.rates[8:])
+    assert same(model.get_weights(), again.get_weights())
+
+
+def test_a_missing_tensorboard_is_said_before_the_run(monkeypatch, tmp_path):
+    board = keras.callbacks.TensorBoard(str(tmp_path / "logs"))
+    for spec in (None, object()):
+        monkeypatch.setattr(
+            "importlib.util.find_spec", lambda name, spec=spec: spec
+        )
+        if spec is not None:
+            assert check_callbacks(board) == [board]
+            continue
+        with pytest.raises(
+            ImportError, match=r"`callbacks\[0\]` .*`pip install tensorboard`"
+        ):
+            run(board)
+
+
 def test_a_callback_that_would_wait_for_nothing_is_refused():
-    names = ["loss", "dev_accuracy"]
+    names = {"loss": "min", "dev_accuracy": "max", "dev_mine": None}
     for name in ("EarlyStopping", "ModelCheckpoint"):
         kind = getattr(keras.callbacks, name)
         more = {} if name == "EarlyStopping" else {"save_best_only": True}
@@ -224,10 +287,13 @@ def test_a_callback_that_would_wait_for_nothing_is_refused():
             ValueError, match="one of loss, dev_acc.*'val_loss'"
         ):
             check_monitored([callback], names)
-        callback = kind(*first, monitor="dev_accuracy", **more)
+        callback = kind(*first, monitor="dev_mine", **more)
         with pytest.raises(ValueError, match="must say `mode='max'`"):
             check_monitored([callback], names)
-        callback = kind(*first, monitor="dev_accuracy", mode="max", **more)
+        callback = kind(*first, monitor="dev_accuracy", **more)
+        check_monitored([callback], names)
+        assert callback.mode == "max"
+        callback = kind(*first, monitor="dev_mine", mode="min", **more)
         check_monitored([callback, kind(*first, monitor="loss", **more)], names)
     every = keras.callbacks.ModelCheckpoint("x.keras")  # looks at nothing
     check_monitored([every], names)

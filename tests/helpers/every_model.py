@@ -58,7 +58,7 @@ def draw_batch(model, rows=2, length=6, seed=0):
     """Returns the inputs of a model; the first row is padded."""
     random = np.random.default_rng(seed)
     shape = (rows, length)
-    if model.input_rank == 3:
+    if model._input_rank == 3:
         shape = (rows, CHOICES, length)
     batch = {}
     for name in model.input_names:

@@ -158,6 +158,29 @@ def test_rows_looked_up_several_times_are_clipped_as_their_sum(accumulation):
     np.testing.assert_allclose(model.get_weights()[0], 1 - step, atol=1e-6)
 
 
+def test_a_rate_of_a_schedule_can_be_lowered():
+    """One step at half the rate, decay too, then half of the next one."""
+    schedule = WarmupLinearDecay(0.4, 1, 4)
+    kind = functools.partial(AdamW, adjustable=True)
+    optimizer = make_optimizer(schedule, kind=kind)
+    layer, gradient = Point(), np.array([0.1, -0.2], "float32")
+    layer.build(None)
+    optimizer.build(layer.trainable_variables)
+    assert float(optimizer.learning_rate) == pytest.approx(0.4)
+    optimizer.learning_rate = 0.2
+    gradients = [gradient] * 3
+    optimizer.apply([ops.convert_to_tensor(g) for g in gradients])
+    expected = adamw_by_hand([np.ones(2)] * 3, gradients, 0.2, 0.01, 1.0, 1)
+    for weight, wanted in zip(layer.weights, expected, strict=True):
+        np.testing.assert_allclose(weight, wanted, rtol=1e-5)
+    rate = float(schedule(1)) / 2
+    assert float(optimizer.learning_rate) == pytest.approx(rate)
+    again = AdamW.from_config(optimizer.get_config())
+    assert again.adjustable
+    with pytest.raises(TypeError):  # as Keras has it
+        make_optimizer(schedule).learning_rate = 0.2
+
+
 def test_amsgrad_is_refused():
     with pytest.raises(ValueError, match="amsgrad"):
         AdamW(amsgrad=True)

@@ -46,6 +46,10 @@ def train(out: Path) -> dict[str, float]:
     model.save_pretrained(out / "copy", dtype="float16")
     model.compile(optimizer="adamw", loss="sparse_categorical_crossentropy")
     model.summary()
+    bb.finetune(model, rows, {"one": dev, "other": dev})
+    report = bb.evaluate(model, dev, report=True)
+    report.save(out / "report")
+    print(report, report["accuracy"], report.tables["labels"].rows)
     return bb.evaluate(model, dev, batch_size=8)
 
 

@@ -218,7 +218,7 @@ def test_what_was_compiled_before_is_not_used_after_quantizing():
     model = make("BertForSequenceClassification")
     batch = draw_batch(model)
     before = model.compute_on_batch(batch)
-    twice = model.compile_once(
+    twice = model._compile_once(
         "twice", lambda ids: 2 * model({"input_ids": ids})
     )
     first = ops.convert_to_numpy(twice(batch["input_ids"]))
@@ -228,7 +228,7 @@ def test_what_was_compiled_before_is_not_used_after_quantizing():
     np.testing.assert_allclose(
         after, outputs_of(model, batch)["logits"], atol=1e-5
     )
-    twice = model.compile_once(
+    twice = model._compile_once(
         "twice", lambda ids: 2 * model({"input_ids": ids})
     )
     second = ops.convert_to_numpy(twice(batch["input_ids"]))

@@ -247,3 +247,14 @@ def test_a_loss_of_probabilities_is_said():
 def test_an_unknown_keyword_is_an_error_of_ours():
     with pytest.raises(ValueError, match="`BertEncoder` must be given keyw"):
         bb.BertEncoder(bb.BertConfig.named("tiny"), max_position_embeddings=9)
+
+
+@pytest.mark.any_backend
+@pytest.mark.parametrize("kind", CLASSES)
+def test_completion_lists_what_a_user_calls(kind):
+    model = make(kind)
+    ours = {name for name in dir(model) if name not in dir(keras.Model)}
+    serving = {"compute_on_batch", "compile_once", "checked", "input_rank"}
+    assert not ours & (serving | {"weight_prefix"})
+    assert ours >= {"from_pretrained", "save_pretrained", "config", "tokenizer"}
+    assert callable(model.compute_on_batch)  # as before

@@ -280,6 +280,7 @@ def test_a_preset_with_a_damaged_file_names_it(text, preset):
 # Values among the odd ones that mean something for a key.
 RIGHT = {
     "classifier_dropout": [None, 0, 1e-400],
+    "label_thresholds": [None, [], [1]],
     "no_answer_threshold": [None, 1.5, -1, 0, 1e-400],
     "hidden_dropout_prob": [0, 1e-400],
     "attention_probs_dropout_prob": [0, 1e-400],
@@ -301,7 +302,8 @@ KEYS = [
     *BERT_SIZES, "num_attention_heads", "hidden_act", "hidden_dropout_prob",
     "attention_probs_dropout_prob", "initializer_range", "layer_norm_eps",
     "pad_token_id", "id2label", "label2id", "num_labels", "problem_type",
-    "architectures", "classifier_dropout", "no_answer_threshold",
+    "architectures", "classifier_dropout", "label_thresholds",
+    "no_answer_threshold",
     "tag_strategy", "model_type", "position_embedding_type", "is_decoder",
     "add_cross_attention", "chunk_size_feed_forward", "pruned_heads",
     "embedding_size",
