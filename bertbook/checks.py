@@ -70,10 +70,11 @@ def without_place(errors: RowErrors) -> list[tuple[int, str]]:
     >>> without_place(RowErrors([(3, "Row 3: `label[3]` is odd.")], 5))
     [(3, '`label` is odd.')]
     """
-    return [
-        (row, text.removeprefix(f"Row {row}: ").replace(f"[{row}]`", "`"))
-        for row, text in errors.faults
-    ]
+    faults = []
+    for row, text in errors.faults:
+        text = text.removeprefix(f"Row {row}: ").replace(f"[{row}]`", "`")
+        faults.append((row, text.removesuffix(f" in row {row}")))
+    return faults
 
 
 def check_text(text, name: str) -> None:
@@ -123,7 +124,9 @@ def checked_lines(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def check_rows(texts, pairs) -> tuple[list[str], list[str] | None]:
+def check_rows(
+    texts, pairs, names: tuple[str, str] = ("texts", "pairs")
+) -> tuple[list[str], list[str] | None]:
     """Returns the columns of a batch as lists.
 
     Refuses an empty batch, columns of different length, and rows that are not
@@ -132,15 +135,18 @@ def check_rows(texts, pairs) -> tuple[list[str], list[str] | None]:
     Raises:
         ValueError: The batch is one of these.
     """
-    texts = check_column(texts, "texts")
+    first, second = names
+    texts = check_column(texts, first)
     if not texts:
-        raise ValueError("`texts` must hold at least one text. Received: none.")
+        raise ValueError(
+            f"`{first}` must hold at least one text. Received: none."
+        )
     if pairs is None:
         return texts, None
-    pairs = check_column(pairs, "pairs")
+    pairs = check_column(pairs, second)
     if len(pairs) != len(texts):
         raise ValueError(
-            "`pairs` must be as long as `texts`. Received: "
+            f"`{second}` must be as long as `{first}`. Received: "
             f"{len(pairs)} and {len(texts)}."
         )
     return texts, pairs
@@ -159,8 +165,7 @@ def check_column(rows, name: str) -> list[str]:
             f"{type(rows).__name__}; `encode` takes a single text."
         )
     rows = list(rows)
-    for number, text in enumerate(rows):
-        check_text(text, f"{name}[{number}]")
+    each_row(lambda row, text: check_text(text, f"{name}[{row}]"), rows)
     return rows
 
 

@@ -14,6 +14,7 @@ from bertbook.cli.parsing import (
     count,
     settle_dtype,
 )
+from bertbook.datasets.columns import with_rows_of
 from bertbook.devices.processes import is_writer
 from bertbook.files import read_json
 from bertbook.locations import find_folder
@@ -65,6 +66,7 @@ def add_commands(commands) -> None:
     )
     add("--batch-size", type=count, default=32, help="rows at a time")
     own_data.add_held_out(parser)
+    own_data.add_skip(add)
     own_data.add_columns(parser)
 
 
@@ -93,6 +95,7 @@ def _add_run(add) -> None:
         "again, give each label one spelling, and say so; without it such a "
         "row is an error",
     )
+    own_data.add_skip(add)
 
 
 def _add_recipe(add) -> None:
@@ -174,7 +177,9 @@ def finetune(options) -> None:
     """Trains a model on a data set, or goes on with a run that stopped."""
     train, dev = own_data.read_parts(options)
     if options.limit is not None:
-        train = {name: rows[: options.limit] for name, rows in train.items()}
+        kept = range(min(options.limit, len(next(iter(train.values())))))
+        rows = {name: rows[: options.limit] for name, rows in train.items()}
+        train = with_rows_of(rows, train, kept)
     task = options.task or own_data.guess_task(train)
     own_data.check_task(train, task)
     train = own_data.with_labels_of(train, task)
@@ -186,6 +191,11 @@ def finetune(options) -> None:
     keras.utils.set_random_seed(options.seed)
     dtype = settle_dtype(options.dtype)
     model = model_for(train, options.model, task, dtype=dtype)
+    if options.skip_bad_rows and dev is not None:
+        known = (model.config.id2label or {}).values()
+        if task == "tags" and not known:
+            known = names_of_tags(train["tags"])
+        dev = own_data.with_known_labels(dev, known)
     more = {}
     if options.class_weight is not None:
         more["class_weight"] = options.class_weight
@@ -286,7 +296,8 @@ def evaluate(options) -> None:
         metrics = _evaluate_translator(options.model, data, *settings)
     else:
         model = load_finetuned(options.model)
-        data = own_data.with_labels_for(data, model)
+        skip = options.skip_bad_rows
+        data = own_data.with_labels_for(data, model, skip)
         metrics = finetuning.evaluate(model, data, *settings)
     print(json.dumps(metrics))
 

@@ -6,13 +6,20 @@ rows are held out, which task the columns tell, and what its labels are called.
 
 import json
 import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from bertbook.checks import each_row, is_integer, listed
 from bertbook.datasets.catalog import SETS
+from bertbook.datasets.columns import under_its_names, with_rows_of
 from bertbook.datasets.load import load_dataset
 from bertbook.datasets.own_files import MOST_NUMBERS
 from bertbook.tasks.labels import names_of, sorted_names
+from bertbook.tasks.tags import fit_tags
 
 # The task of a data set, and the columns that it needs.
 TASKS = {
@@ -61,6 +68,16 @@ def add_columns(parser: Any, names: Any = tuple(COLUMNS)) -> None:
         )
 
 
+def add_skip(add: Any) -> None:
+    """Adds the option that leaves out rows that do not fit."""
+    add(
+        "--skip-bad-rows",
+        action="store_true",
+        help="leave out rows of a file that do not fit, and say how many, by "
+        "kind; without it they are an error that names their lines",
+    )
+
+
 def add_held_out(parser: Any) -> None:
     """Adds what chooses the held-out part of a file, as `finetune` did."""
     parser.add_argument(
@@ -98,6 +115,7 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     share = _share(options.dev)
     if options.mend:
         columns["mended"] = _Told()
+    columns |= _action(options)
     has_parts = name in SETS or Path(name).expanduser().is_dir()
     if share is not None and has_parts:
         raise ValueError(
@@ -107,7 +125,7 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     if share is not None:
         held_out = columns | {"dev": share, "seed": options.seed}
         train = load(name, "train", data_dir, **held_out)
-        return train, load(name, "dev", data_dir, **held_out)
+        return train, load(name, "dev", data_dir, tells=False, **held_out)
     train = load(name, "train" if has_parts else None, data_dir, **columns)
     if options.dev is not None:
         return train, load(options.dev, given_as="--dev", **columns)
@@ -144,7 +162,13 @@ def read_one(options: Any) -> dict:
         split = split or "dev"
     elif split is None and Path(name).is_dir():
         split = "dev"
+    columns |= _action(options)
     return load(name, split, options.data_dir, **columns)
+
+
+def _action(options: Any) -> dict[str, str]:
+    """Returns what happens to bad rows, as `load_dataset` takes it."""
+    return {"bad_rows": "skip"} if options.skip_bad_rows else {}
 
 
 def load(
@@ -153,9 +177,18 @@ def load(
     data_dir: str | None = None,
     *,
     given_as: str = "dataset",
+    tells: bool = True,
     **options: Any,
 ) -> dict:
     """Returns what `load_dataset` reads, all rows of a file without a split.
+
+    Args:
+        name: As in `load_dataset`; `split` and `data_dir` alike.
+        split: The part.
+        data_dir: A folder of official files.
+        given_as: What the command calls `name`.
+        tells: Whether to say what is left out.
+        **options: More keywords of `load_dataset`.
 
     Raises:
         ValueError: As `load_dataset`; columns are named as their options.
@@ -164,7 +197,12 @@ def load(
     if split is not None:
         options["split"] = split
     try:
-        return load_dataset(name, data_dir=data_dir, **options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            data = load_dataset(name, data_dir=data_dir, **options)
+        for warning in caught if tells else ():
+            tell(as_options(str(warning.message), given_as))
+        return data
     except UnicodeError:  # has no message of its own
         raise
     except (ValueError, FileNotFoundError) as error:
@@ -172,6 +210,11 @@ def load(
             message = as_options(error.args[0], given_as)
             error.args = (message, *error.args[1:])
         raise
+
+
+def tell(message: str) -> None:
+    """Prints a remark on standard error, where no result is."""
+    print(f"bertbook: {message}", file=sys.stderr)
 
 
 def as_options(message: str, given_as: str = "dataset") -> str:
@@ -189,6 +232,8 @@ def as_options(message: str, given_as: str = "dataset") -> str:
     message = CALL.sub(lambda call: f"`{call[1]}`", message)
     message = KEYWORD.sub(_option, message)
     message = message.replace("`mended`", "`--mend`")
+    message = message.replace('`bad_rows="skip"`', "`--skip-bad-rows`")
+    message = message.replace("`bad_rows`", "`--skip-bad-rows`")
     return message.replace("`name`", f"`{given_as}`")
 
 
@@ -305,16 +350,30 @@ def with_labels_of(data: dict, task: str) -> dict:
         return data
     labels = data["label"]
     if task == "regression":
-        labels = [_number(label, row) for row, label in enumerate(labels)]
+        with under_its_names(data):
+            labels = each_row(_number, labels)
     elif task == "several-labels":
         labels = [[*map(_name, several)] for several in _split(labels)]
     else:
         labels = [_name(label) for label in labels]
-    return {**data, "label": labels}
+    return with_rows_of({**data, "label": labels}, data)
 
 
-def with_labels_for(data: dict, model: Any) -> dict:
-    """Returns columns whose labels are called as a model calls them."""
+def with_labels_for(data: dict, model: Any, skip: bool = False) -> dict:
+    """Returns columns whose labels are called as a model calls them.
+
+    Args:
+        data: Columns.
+        model: A model that has learned its labels.
+        skip: Whether to leave out rows with labels that it does not know.
+    """
+    named = _named_for(data, model, skip)
+    known = model.config.id2label or {}
+    return with_known_labels(named, known.values()) if skip else named
+
+
+def _named_for(data: dict, model: Any, skip: bool) -> dict:
+    """Returns columns with the names of a model as labels, where they fit."""
     names = getattr(model.config, "id2label", None)
     problem = getattr(model, "problem_type", None)
     if "label" not in data or problem is None:
@@ -327,7 +386,40 @@ def with_labels_for(data: dict, model: Any) -> dict:
     task = "several-labels" if several else "classification"
     named = with_labels_of(data, task)
     used = {name for label in named["label"] for name in labels_in(label)}
-    return named if used <= {*names.values()} else data
+    known = {*names.values()}
+    return named if used <= known or (skip and used & known) else data
+
+
+def with_known_labels(data: dict, known: Iterable[str]) -> dict:
+    """Returns the rows whose labels or tags are known; says how many are not.
+
+    Args:
+        data: Columns, labels as `with_labels_of` gives them.
+        known: The labels of a model; none where they are numbers.
+    """
+    names = set(known)
+    column = next((name for name in ("label", "tags") if name in data), None)
+    if not names or column is None or "choices" in data:
+        return data
+    kept: list[int] = []
+    new: Counter[Any] = Counter()
+    for row, value in enumerate(data[column]):
+        labels = labels_in(value)
+        if column == "tags" and not all(map(is_integer, labels)):
+            labels = fit_tags(labels, names)
+        is_known = all(is_integer(x) or x in names for x in labels)
+        new.update(x for x in labels if x not in names and not is_known)
+        if is_known:
+            kept.append(row)
+    left = len(data[column]) - len(kept)
+    if not left:
+        return data
+    tell(
+        f"{left:,} of {len(data[column]):,} rows were left out: labels that "
+        f"the model does not know, {listed(new)}."
+    )
+    rows = {name: [values[n] for n in kept] for name, values in data.items()}
+    return with_rows_of(rows, data, kept)
 
 
 def labels_in(value: Any) -> list:
@@ -360,7 +452,7 @@ def _name(label: Any) -> str:
     return str(label)
 
 
-def _number(label: Any, row: int) -> float:
+def _number(row: int, label: Any) -> float:
     """Returns a label of a regression."""
     try:
         return float(label)

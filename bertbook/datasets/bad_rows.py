@@ -44,7 +44,10 @@ class BadRows:
 
     def add(self, place: str, error: ValueError) -> None:
         """Keeps where a row stands, and what is wrong with it."""
-        reason = str(error).removeprefix(f"{self.file}, {place}: ")
+        reason = str(error).removeprefix(f"{self.file}, {place}")
+        reason = reason.lstrip(":, ")
+        if reason.startswith("is "):
+            reason = f"the row {reason}"
         if self.mended is not None:
             self.mended.append((place, reason.rstrip(".")))
         else:

@@ -5,9 +5,10 @@ Polars, a `Dataset` of Hugging Face or a table of Arrow. Each is known by what
 it offers, so that none of these packages is imported.
 """
 
+import contextlib
 import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from bertbook.checks import RowErrors, is_integer, without_place
@@ -100,6 +101,21 @@ def with_rows_of(
     if kept is not None:
         places = [places[row] for row in kept if row < len(places)]
     return SourceColumns(columns, data.file, places, data.names)
+
+
+@contextlib.contextmanager
+def under_its_names(data: Any) -> Iterator[None]:
+    """Names rows and columns in errors of the body as the source does.
+
+    Args:
+        data: Columns, of a `SourceColumns` where a source is known.
+    """
+    try:
+        yield
+    except RowErrors as errors:
+        if not isinstance(data, SourceColumns):
+            raise
+        raise data.told(errors) from None
 
 
 def as_columns(data: Any, name: str) -> dict[str, Any]:

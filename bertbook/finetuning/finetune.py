@@ -10,7 +10,11 @@ import numpy as np
 
 from bertbook.batches.ragged import compute
 from bertbook.checks import as_number, check_count, check_switch, listed
-from bertbook.datasets.columns import as_columns
+from bertbook.datasets.columns import (
+    as_columns,
+    under_its_names,
+    with_known_names,
+)
 from bertbook.files import check_folder
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.finetuning.run import (
@@ -269,17 +273,20 @@ def finetune(
         )
     check_frozen(model, options.frozen_layers)
     check_floats(model)
-    train = as_columns(train, "train")
-    dev = None if dev is None else as_columns(dev, "dev")
+    train = with_known_names(as_columns(train, "train"))
+    if dev is not None:
+        dev = with_known_names(as_columns(dev, "dev"))
     with unchanged_by_errors(model):
         if kind is Tags:
             keep_in_config(model, tag_strategy=options.strategy)
-        task = kind(model, train, settings)
-        take_labels(model, task.data)
-        task.learn()
-        label_weights = weigh(task, class_weight)
-        dev_task = None if dev is None else kind(model, dev, settings)
-        judge = Judge(model, dev_task, options.metric, batch_size, metrics)
+        with under_its_names(train):
+            task = kind(model, train, settings)
+            take_labels(model, task.data)
+            task.learn()
+            label_weights = weigh(task, class_weight)
+        with under_its_names(dev):
+            dev_task = None if dev is None else kind(model, dev, settings)
+            judge = Judge(model, dev_task, options.metric, batch_size, metrics)
         check_monitored(callbacks, ["loss", *(f"dev_{n}" for n in judge.names)])
         # Records of version 0.1.0 lack the second.
         unrecorded = ["verbose", *PACES]
@@ -344,9 +351,11 @@ def evaluate(
     if stride is not None:
         check_count(stride, "stride")
     settings = Settings(max_length=max_length, stride=stride)
-    task = task_of(model)(model, data, settings)
-    names = [] if metrics is None else list(task.blank_score())
-    own = check_metrics(metrics, names)
+    data = with_known_names(as_columns(data, "data"))
+    with under_its_names(data):
+        task = task_of(model)(model, data, settings)
+        names = list(task.blank_score())  # refuses labels, before hours
+    own = check_metrics(metrics, names if metrics is not None else [])
     return score_task(task, compute(model, task.rows, batch_size), own)
 
 

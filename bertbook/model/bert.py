@@ -12,7 +12,12 @@ from bertbook.batches import batching
 from bertbook.batches.batching import without_lists
 from bertbook.batches.ragged import compute
 from bertbook.checks import check_count, check_max_length, check_switch
-from bertbook.datasets.columns import as_list, check_as_many
+from bertbook.datasets.columns import (
+    SourceColumns,
+    as_list,
+    check_as_many,
+    under_its_names,
+)
 from bertbook.model.attention import MASKED_SCORE
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
@@ -98,6 +103,15 @@ def task_head(units, config, dtype, name):
     return Dense(units, config.initializer_range, dtype=dtype, name=name)
 
 
+# What methods that predict call the columns of a task.
+ARGUMENTS = {
+    "text": "texts",
+    "text_pair": "pairs",
+    "question": "questions",
+    "context": "contexts",
+}
+
+
 class BertWithHead(Pretrained, keras.Model):
     """An encoder below a head: what all models of this module share.
 
@@ -142,7 +156,9 @@ class BertWithHead(Pretrained, keras.Model):
         check_max_length(settings.max_length, has_pair=len(columns) > 1)
         if not any(map(len, columns.values())):
             return []
-        task = kind(self, columns, settings)
+        data = SourceColumns(columns, names=ARGUMENTS)
+        with under_its_names(data):
+            task = kind(self, data, settings)
         outputs = compute(self, task.rows, batch_size, verbose, kind.unit)
         return task.predictions(outputs, **options)
 

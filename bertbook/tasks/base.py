@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.checks import is_integer
+from bertbook.checks import each_row, is_integer
 from bertbook.datasets.columns import (
     as_columns,
     has_length,
@@ -44,18 +44,19 @@ class Settings:
 
 
 def in_rows(function, *columns):
-    """Calls a function for each row, and names the row that it refuses.
+    """Calls a function for each row, and names the rows that it refuses.
 
     Raises:
-        ValueError: The function refuses a row; its number is named.
+        ValueError: The function refuses rows; their numbers are named.
     """
-    results = []
-    for row, values in enumerate(zip(*columns, strict=True)):
+
+    def named(row, *values):
         try:
-            results.append(function(*values))
+            return function(*values)
         except ValueError as error:
             raise ValueError(f"Row {row}: {error}") from None
-    return results
+
+    return each_row(named, *columns)
 
 
 class ReadColumns(dict[str, Any]):
@@ -101,11 +102,7 @@ def check_columns(
             )
     columns = ReadColumns({name: list(data[name]) for name in names})
     columns.others = [name for name in data if name not in columns]
-    for row, value in enumerate(columns.get("label", [])):
-        if is_missing(value):
-            raise ValueError(
-                f"`label[{row}]` must not be missing. Received: {value}."
-            )
+    each_row(_check_label, columns.get("label", []))
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or not lengths[needed[0]]:
         raise ValueError(
@@ -113,6 +110,14 @@ def check_columns(
             f"{lengths}."
         )
     return columns
+
+
+def _check_label(row, value):
+    """Refuses a gap in a column of labels."""
+    if is_missing(value):
+        raise ValueError(
+            f"`label[{row}]` must not be missing. Received: {value}."
+        )
 
 
 def labeled(data, name):

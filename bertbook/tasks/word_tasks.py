@@ -8,7 +8,7 @@ Differences: those that `windows`, `spans` and `tags` name.
 import numpy as np
 
 from bertbook.batches.ragged import Rows, compute
-from bertbook.checks import check_rows, is_integer, listed
+from bertbook.checks import check_rows, each_row, is_integer, listed
 from bertbook.datasets.readers import list_answers
 from bertbook.tasks import metrics as answer_scores
 from bertbook.tasks.base import (
@@ -291,22 +291,23 @@ class Tags:
         column = labeled(self.data, "tags")
         column = name_tags(column, self.model.config.id2label or {})
         names_of_tags(column)
-        for row, tags in enumerate(column):
-            words = len(self.data["tokens"][row])
-            if len(tags) != words:
+
+        def fitted(row, tags, words):
+            if len(tags) != len(words):
                 raise ValueError(
-                    f"`tags[{row}]` must hold a tag for each of {words} "
+                    f"`tags[{row}]` must hold a tag for each of {len(words)} "
                     f"words. Received: {len(tags)}."
                 )
-        column = [fit_tags(tags, known or ()) for tags in column]
-        for row, tags in enumerate(column):
+            tags = fit_tags(tags, known or ())
             for tag in tags:
                 if known is not None and tag not in known:
                     raise ValueError(
                         f"`tags[{row}]` must be tags of the model, "
                         f"{listed(known)}. Received: {tag!r}."
                     )
-        return column
+            return tags
+
+        return each_row(fitted, column, self.data["tokens"])
 
 
 def find_entities_in(

@@ -78,5 +78,5 @@ def test_a_gap_is_named_with_its_row(gap):
     model = make(CLASSIFIER)
     with pytest.raises(ValueError, match=r"`label\[1\]` must not be missing"):
         bb.finetune(model, {"text": ["a", "b"], "label": ["x", gap]})
-    with pytest.raises(ValueError, match=r"`texts\[1\]` must be a string"):
+    with pytest.raises(ValueError, match=r"`text\[1\]` must be a string"):
         bb.finetune(model, {"text": ["a", gap], "label": ["x", "y"]})

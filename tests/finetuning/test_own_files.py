@@ -70,3 +70,40 @@ def test_columns_of_zeros_and_ones_are_learned_by_name(tmp_path):
     assert list(model.config.id2label.values()) == ["loud", "rude"]
     assert set(model.predict_texts(["a"])[0]["scores"]) == {"loud", "rude"}
     assert 0 <= bb.evaluate(model, data)["f1"] <= 1
+
+
+def test_what_does_not_fit_the_model_is_named_by_file_and_line(tmp_path):
+    table = {"message": ["a", "b " * 40, "c", "d " * 50], "team": list("xyyx")}
+    path = write(tmp_path / "a.csv", table)
+    told = {"text_column": "message", "label_column": "team"}
+    data = bb.load_dataset(path, **told)
+    model = make(id2label={0: "x", 1: "z"})
+    limit = model.config.max_position_embeddings
+    with pytest.raises(ValueError, match="2 of 4 that do not") as caught:
+        bb.finetune(model, data, options=QUIET)
+    for line, tokens in ((3, 42), (5, 52)):
+        assert (
+            f"{path}, line {line}: A text must not be longer than "
+            f"`max_position_embeddings`, {limit}. Received: {tokens} tokens\n"
+        ) in str(caught.value)
+    for known in (True, False):
+        rows = data if known else {**data}
+        where = f"{path}, line 3: `team`" if known else "`label[1]`"
+        with pytest.raises(ValueError, match="one of x, z") as caught:
+            bb.evaluate(model, rows, max_length=8)
+        assert f"  {where} must be one of" in str(caught.value)
+    train = {"text": ["a", "b"], "label": ["x", "z"]}
+    with pytest.raises(ValueError, match="line 4: `team` must be one of"):
+        bb.finetune(model, train, data, max_length=8, options=QUIET)
+
+
+def test_columns_of_a_table_in_memory_keep_their_names_in_messages():
+    model = make(id2label={0: "x", 1: "z"})
+    data = {"Sentence": ["a", None], "labels": ["x", "y"]}
+    with pytest.raises(ValueError, match=r"`Sentence\[1\]` must be a string"):
+        bb.finetune(model, data, options=QUIET)
+    data["Sentence"][1] = "b"
+    with pytest.raises(ValueError, match=r"`labels\[1\]` must be one of x, z"):
+        bb.finetune(model, data, options=QUIET)
+    with pytest.raises(ValueError, match=r"`texts\[1\]` must be a string"):
+        model.predict_texts(["a", None])
