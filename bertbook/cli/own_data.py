@@ -18,7 +18,12 @@ from bertbook.datasets.catalog import SETS
 from bertbook.datasets.columns import under_its_names, with_rows_of
 from bertbook.datasets.load import load_dataset
 from bertbook.datasets.own_files import MOST_NUMBERS
-from bertbook.tasks.labels import names_of, sorted_names
+from bertbook.tasks.label_counts import (
+    counted,
+    labels_of,
+    remarks_on_labels,
+)
+from bertbook.tasks.labels import names_of
 from bertbook.tasks.tags import fit_tags
 
 # The task of a data set, and the columns that it needs.
@@ -53,7 +58,6 @@ SEPARATORS = "|;,"
 # A call in a message of `load_dataset`, and a keyword in it with its value.
 CALL = re.compile(r'load_dataset\("[^"]*", ([^()]*)\)')
 KEYWORD = re.compile(r'\b([a-z]+(?:_pair)?)_column\b(?:="([^"]*)",?)?')
-MOST_SHOWN = 10  # labels
 
 
 def add_columns(parser: Any, names: Any = tuple(COLUMNS)) -> None:
@@ -428,19 +432,22 @@ def labels_in(value: Any) -> list:
 
 
 def say_task(data: dict, dev: dict | None, task: str) -> None:
-    """Prints what is learned from how many rows, and which labels there are."""
+    """Prints what is learned from how many rows, and counts of the labels.
+
+    What is odd about the labels is told on standard error.
+    """
     rows = len(next(iter(data.values())))
     text = f"task: {task}, {rows:,} rows"
-    if task in ("classification", "several-labels"):
-        names = {n for label in data["label"] for n in labels_in(label)}
-        shown = ", ".join(sorted_names(names)[:MOST_SHOWN])
-        more = ", ..." if len(names) > MOST_SHOWN else ""
-        text += f", {len(names)} labels: {shown}{more}"
+    kinds = {label for labels in labels_of(data) for label in labels}
+    if task in ("classification", "several-labels", "tags") and kinds:
+        text += f", {len(kinds)} labels: {counted(data)}"
     print(text)
     if dev is None:
         print("no dev part, so the last weights stay; `--dev 0.1` makes one")
     else:
         print(f"dev: {len(next(iter(dev.values()))):,} rows")
+    for remark in remarks_on_labels(data, dev):
+        tell(remark)
 
 
 def _name(label: Any) -> str:

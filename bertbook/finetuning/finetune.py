@@ -5,6 +5,7 @@ rows of similar length share a batch.
 """
 
 import dataclasses
+import warnings
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from bertbook.finetuning.run import (
 from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.finetuning.weighting import weigh
 from bertbook.tasks.base import Settings, labeled
+from bertbook.tasks.label_counts import nearly_constant
 from bertbook.tasks.labels import (
     REGRESSION,
     check_names,
@@ -284,6 +286,7 @@ def finetune(
             take_labels(model, task.data)
             task.learn()
             label_weights = weigh(task, class_weight)
+            _tell_constant(task.data)
         with under_its_names(dev):
             dev_task = None if dev is None else kind(model, dev, settings)
             judge = Judge(model, dev_task, options.metric, batch_size, metrics)
@@ -357,6 +360,17 @@ def evaluate(
         names = list(task.blank_score())  # refuses labels, before hours
     own = check_metrics(metrics, names if metrics is not None else [])
     return score_task(task, compute(model, task.rows, batch_size), own)
+
+
+def _tell_constant(data):
+    """Warns where nearly all rows have the same to learn."""
+    constant = nearly_constant(data)
+    if constant is not None:
+        warnings.warn(
+            f"{constant}: a model that always says so is right as often. Look "
+            "at more than accuracy, and at how the rows were collected.",
+            stacklevel=3,
+        )
 
 
 def take_labels(model, train):

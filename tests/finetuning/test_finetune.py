@@ -590,7 +590,7 @@ def test_data_that_do_not_fit_the_model():
             {},
             "24. Received: 32 tokens in row 1",
         ),
-        ({"text": ["a", 3], "label": [0, 1]}, {}, r"`texts\[1\]` must be a"),
+        ({"text": ["a", 3], "label": [0, 1]}, {}, r"`text\[1\]` must be a"),
         ([("a", 1)], {}, "` must be a dict of columns.*: list of tuple"),
     ):
         model = make(CLASSIFIER, **options)

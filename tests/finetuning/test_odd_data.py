@@ -80,3 +80,36 @@ def test_a_gap_is_named_with_its_row(gap):
         bb.finetune(model, {"text": ["a", "b"], "label": ["x", gap]})
     with pytest.raises(ValueError, match=r"`text\[1\]` must be a string"):
         bb.finetune(model, {"text": ["a", gap], "label": ["x", "y"]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "message"),
+    [
+        (
+            CLASSIFIER,
+            {"text": ["a"] * 40, "label": ["x"] * 39 + ["y"]},
+            "39 of 40 rows have the label x",
+        ),
+        (
+            "BertForTokenClassification",
+            {"tokens": [["a"]] * 40, "tags": [["O"]] * 39 + [["B-X"]]},
+            "no entity",
+        ),
+        (
+            "BertForMultipleChoice",
+            {
+                "text": ["a"] * 40,
+                "choices": [["b", "c"]] * 40,
+                "label": [1] * 40,
+            },
+            "the right choice at place 1",
+        ),
+    ],
+)
+def test_labels_that_are_nearly_constant_are_told_once(kind, data, message):
+    options = {"num_labels": 3} if "Token" in kind else {}
+    model = make(kind, **options)
+    with pytest.warns(UserWarning, match=message) as caught:
+        bb.finetune(model, data, epochs=1, batch_size=40, options=QUIET)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
