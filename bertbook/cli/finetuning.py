@@ -62,7 +62,8 @@ def add_commands(commands) -> None:
     add(
         "--max-length",
         type=count,
-        help="tokens that texts are cut to; without it none is cut",
+        help="tokens that texts are cut to; without it those of the run, if "
+        "it had any",
     )
     add("--batch-size", type=count, default=32, help="rows at a time")
     own_data.add_held_out(parser)
@@ -288,7 +289,8 @@ def class_of(name):
 
 def evaluate(options) -> None:
     """Prints the metrics of a model on a data set, as JSON."""
-    data = own_data.read_one(options)
+    config = config_of(options.model)
+    data = own_data.read_one(options, config)
     from bertbook.finetuning import finetune as finetuning
 
     settings = options.max_length, options.batch_size
@@ -327,8 +329,12 @@ def load_finetuned(name_or_dir):
 
 def architectures_of(name_or_dir) -> list[str]:
     """Returns what the config of a folder says that it holds."""
-    config = read_json(find_folder(name_or_dir) / "config.json")
-    return config.get("architectures") or ["none"]
+    return config_of(name_or_dir).get("architectures") or ["none"]
+
+
+def config_of(name_or_dir) -> dict[str, Any]:
+    """Returns what the config of a folder holds."""
+    return read_json(find_folder(name_or_dir) / "config.json")
 
 
 def predict_rows(

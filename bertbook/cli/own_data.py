@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from bertbook.checks import each_row, is_integer, listed
 from bertbook.datasets.catalog import SETS
 from bertbook.datasets.columns import under_its_names, with_rows_of
 from bertbook.datasets.load import load_dataset
-from bertbook.datasets.own_files import MOST_NUMBERS
+from bertbook.datasets.own_files import MOST_NUMBERS, column_names
 from bertbook.tasks.label_counts import (
     counted,
     labels_of,
@@ -108,6 +108,28 @@ def named_columns(options: Any) -> dict[str, str]:
     }
 
 
+def remembered_columns(
+    path: str | None, config: Mapping[str, Any] | None, options: Any
+) -> dict[str, Any]:
+    """Returns the columns of a table: named ones, else those of a fine-tuning.
+
+    Args:
+        path: A table, as `load_dataset` takes it.
+        config: What `config.json` of the model holds; None for nothing.
+        options: What the command was given.
+    """
+    named = named_columns(options)
+    past = (config or {}).get("bertbook_finetuning") or {}
+    known = past.get("columns") or {}
+    if path is None or not known or not Path(path).expanduser().is_file():
+        return named
+    names = column_names(Path(path).expanduser(), {*known.values()})
+    kept = {
+        f"{role}_column": name for role, name in known.items() if name in names
+    }
+    return {**kept, **named}
+
+
 def read_parts(options: Any) -> tuple[dict, dict | None]:
     """Returns what `finetune` trains on, and what it chooses by, if anything.
 
@@ -147,13 +169,18 @@ class _Told(list):
             print(": ".join(change))
 
 
-def read_one(options: Any) -> dict:
+def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
     """Returns the rows that `evaluate` measures on.
+
+    Args:
+        options: What the command was given.
+        config: What `config.json` of the model holds; None for nothing.
 
     Raises:
         ValueError: `--dev` is no share.
     """
-    columns: dict[str, Any] = named_columns(options)
+    columns: dict[str, Any]
+    columns = remembered_columns(options.dataset, config, options)
     name, split = options.dataset, options.split
     if options.dev is not None:
         share = _share(options.dev)

@@ -20,6 +20,7 @@ from bertbook.cli.texts import (
     number_lines,
     read_lines,
 )
+from bertbook.datasets import own_files
 from bertbook.files import parse_json
 
 FORMATS = ("json", "tsv")
@@ -48,7 +49,8 @@ def add_commands(commands) -> None:
     add(
         "--max-length",
         type=count,
-        help="tokens that texts are cut to; without it none is cut",
+        help="tokens that texts are cut to; without it those of the run, if "
+        "it had any",
     )
     add("--batch-size", type=count, default=32, help="rows at a time")
     add(
@@ -65,10 +67,11 @@ def add_commands(commands) -> None:
     add_texts(
         parser,
         "one text; or the parts of one row: text and second text, question "
-        "and context, text and choices. With --text-column or its like, a "
-        "table: a file with those columns",
+        "and context, text and choices. Or a table, with --text-column or its "
+        "like, or with the columns of the run",
         "text file, a row a line, its parts between tabs, empty lines left "
-        "out; with --text-column or its like a table",
+        "out; or a table, with --text-column or its like or the columns of "
+        "the run",
     )
     own_data.add_columns(parser, TABLE_COLUMNS)
     own_data.add_skip(add)
@@ -80,7 +83,7 @@ def predict(options) -> None:
     Raises:
         ValueError: No text comes in, or one does not fit the model.
     """
-    columns = own_data.named_columns(options)
+    columns = _columns(options)
     if columns and not options.file and len(options.text) == 1:
         options.file, options.text = options.text[0], []
     check_source("predict", options)
@@ -125,6 +128,20 @@ def predict(options) -> None:
             f"left out {len(skipped):,} lines that do not fit: "
             f"{listed(skipped)}."
         )
+
+
+def _columns(options: Any) -> dict[str, str]:
+    """Returns the columns of a table: named ones, else as the model knows."""
+    named = own_data.named_columns(options)
+    path = options.file
+    if path is None and len(options.text) == 1:
+        path = options.text[0]
+    if not named and path is not None and own_files.is_own(path):
+        config = finetuning.config_of(options.model)
+        found = own_data.remembered_columns(path, config, options)
+        read = {f"{x}_column" for names in READ.values() for x in names}
+        return {role: x for role, x in found.items() if role in read}
+    return named
 
 
 @contextlib.contextmanager

@@ -490,20 +490,55 @@ def read_own(
     if mended is not None and ending != ".parquet":
         file = readable(file, mended)
     bad = BadRows(file, bad_rows, mended)
+    if ending in (".conll", ".txt"):
+        _refuse_names(file, asked)
+        return read_tags(file, None, None, bad)
     told = {name for name in asked.values() if isinstance(name, str)}
+    table, articles = _table_in(file, ending, told)
+    if table is None:
+        _refuse_names(file, asked)
+        return questions_of(file, articles, True, bad)
+    data = _read_annotations(file, table, asked, bad)
+    if data is not None:
+        return data
+    chosen = choose_columns(file, table.names, asked)
+    return read_columns(file, table, chosen, bad)
+
+
+def column_names(path: Path, told: Set[str]) -> list[str]:
+    """Returns what a table calls its columns; nothing for another file.
+
+    Args:
+        path: The file.
+        told: Names that are columns, where the delimiter is to be found.
+    """
+    try:
+        file, ending = _open(path)
+        if ending in (".conll", ".txt"):
+            return []
+        table, _ = _table_in(file, ending, told)
+    except (ValueError, ImportError):  # reading it says why
+        return []
+    return table.names if table else []
+
+
+def _table_in(
+    file: DataFile, ending: str, told: Set[str]
+) -> tuple[Table | None, Any]:
+    """Returns a table, or None and the articles that SQuAD's layout has.
+
+    Raises:
+        ValueError: The file is damaged, or holds no rows.
+    """
 
     def known(name: str) -> bool:
         return name in told or is_known(name)
 
-    if ending in (".conll", ".txt"):
-        _refuse_names(file, asked)
-        return read_tags(file, None, None, bad)
     if ending == ".json":
         values, is_lines = _json_of(file)
         articles = as_articles(values)
         if articles is not None:
-            _refuse_names(file, asked)
-            return questions_of(file, articles, True, bad)
+            return None, articles
         if is_lines:
             table = open_json_lines(file, known)
         else:
@@ -516,11 +551,7 @@ def read_own(
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
         raise ValueError(f"{file} must hold examples. Received: none.")
-    data = _read_annotations(file, table, asked, bad)
-    if data is not None:
-        return data
-    chosen = choose_columns(file, table.names, asked)
-    return read_columns(file, table, chosen, bad)
+    return table, None
 
 
 def _read_annotations(

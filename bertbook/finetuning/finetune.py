@@ -27,10 +27,12 @@ from bertbook.finetuning.run import (
 )
 from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.finetuning.weighting import weigh
-from bertbook.tasks.base import Settings, labeled
+from bertbook.tasks.base import Settings, labeled, remembered
 from bertbook.tasks.label_counts import nearly_constant
 from bertbook.tasks.labels import (
+    ONE_LABEL,
     REGRESSION,
+    SEVERAL_LABELS,
     check_names,
     names_of,
     names_of_tags,
@@ -45,6 +47,7 @@ from bertbook.weights.matrices import check_floats
 NOT_RECORDED = (
     "_name_or_path",
     "architectures",
+    "bertbook_finetuning",
     "dtype",
     "no_answer_threshold",
     "torch_dtype",
@@ -54,6 +57,11 @@ MOST_EPOCHS = 1_000_000  # so that steps can be counted in 64 bits
 MOST_MINUTES = 1_000_000  # what a `timedelta` holds, by far
 # Options that say nothing about the weights that a run ends with.
 PACES = "checkpoint_steps", "checkpoint_minutes"
+PROBLEM_NAMES = {
+    ONE_LABEL: "classification",
+    SEVERAL_LABELS: "several-labels",
+    REGRESSION: "regression",
+}
 TASKS = {
     "BertForSequenceClassification": Texts,
     "BertForMultipleChoice": Choices,
@@ -221,7 +229,9 @@ def finetune(
         batch_size: Rows an update of the weights.
         max_length: Tokens that texts are cut to, or of a window. None never
             cuts: a text that is longer than the model can read is an error,
-            for questions and tags it is read in windows of at most 384.
+            for questions and tags it is read in windows of at most 384. The
+            model keeps it, with the stride and what a file calls the columns:
+            `evaluate` and `predict_...` take it where none is given.
         seed: Seed of the order of the rows and of dropout.
         out: Folder for checkpoints, the log, and the trained model, which
             `from_pretrained` reads. None writes nothing.
@@ -290,6 +300,9 @@ def finetune(
         with under_its_names(dev):
             dev_task = None if dev is None else kind(model, dev, settings)
             judge = Judge(model, dev_task, options.metric, batch_size, metrics)
+        keep_in_config(
+            model, bertbook_finetuning=_remembered(task, train, settings)
+        )
         check_monitored(callbacks, ["loss", *(f"dev_{n}" for n in judge.names)])
         # Records of version 0.1.0 lack the second.
         unrecorded = ["verbose", *PACES]
@@ -320,10 +333,11 @@ def evaluate(
     Args:
         model: As in `finetune`; no further training is needed.
         data: As `train` in `finetune`. Every row counts alike.
-        max_length: As in `finetune`: None never cuts.
+        max_length: As in `finetune`; None takes that of the fine-tuning.
         batch_size: Rows computed at a time.
         stride: Tokens from one window of a long text to the next, for
-            questions and tags; None takes half of a window.
+            questions and tags; None takes that of the fine-tuning where
+            `max_length` is None, else half of a window.
         metrics: Further metrics, as in `finetune`.
 
     Returns:
@@ -354,12 +368,36 @@ def evaluate(
     if stride is not None:
         check_count(stride, "stride")
     settings = Settings(max_length=max_length, stride=stride)
+    settings = remembered(model, settings)
     data = with_known_names(as_columns(data, "data"))
     with under_its_names(data):
         task = task_of(model)(model, data, settings)
         names = list(task.blank_score())  # refuses labels, before hours
     own = check_metrics(metrics, names if metrics is not None else [])
     return score_task(task, compute(model, task.rows, batch_size), own)
+
+
+def _remembered(task, train, settings):
+    """Returns what the config of a model keeps about its fine-tuning."""
+    names = getattr(train, "names", {})
+    read = task.data.keys() - {"id", "weight"}
+    columns = {role: name for role, name in names.items() if role in read}
+    past = {
+        "task": name_of_task(task),
+        "max_length": settings.max_length,
+        "stride": settings.stride,
+        "columns": columns,
+    }
+    past = {key: value for key, value in past.items() if value}
+    return _recorded(past, ())
+
+
+def name_of_task(task):
+    """Returns what the command line calls a task."""
+    problem = getattr(task, "problem", None)
+    if problem is None:
+        return type(task).__name__.lower()
+    return PROBLEM_NAMES[problem]
 
 
 def _tell_constant(data):

@@ -23,7 +23,7 @@ from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
 from bertbook.tasks import text_tasks, word_tasks
-from bertbook.tasks.base import Settings
+from bertbook.tasks.base import Settings, remembered
 from bertbook.tasks.labels import REGRESSION, choose_labels, choose_problem
 from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
@@ -156,6 +156,7 @@ class BertWithHead(Pretrained, keras.Model):
         check_max_length(settings.max_length, has_pair=len(columns) > 1)
         if not any(map(len, columns.values())):
             return []
+        settings = remembered(self, settings)
         data = SourceColumns(columns, names=ARGUMENTS)
         with under_its_names(data):
             task = kind(self, data, settings)
@@ -401,8 +402,9 @@ class BertForSequenceClassification(BertWithHead):
             texts: A list of texts, or a column of a table; [] gives []. One
                 text goes in a list, too.
             pairs: Optional list of their second texts.
-            max_length: Tokens that longer texts are cut to. None never cuts:
-                a text that is longer than the model can read is an error.
+            max_length: Tokens that longer texts are cut to. None: those of
+                the fine-tuning, else none is cut, and a text that is longer
+                than the model can read is an error.
             batch_size: Most texts computed at a time. It does not change the
                 results.
             all_scores: Whether to return the probability of every label.
@@ -516,8 +518,8 @@ class BertForTokenClassification(BertWithHead):
 
         Args:
             tokens: A list of R lists of words, as `load_dataset` has them.
-            max_length: Tokens of a window, at most 384 for None; a longer
-                sentence goes into several.
+            max_length: Tokens of a window; a longer sentence goes into
+                several. None: as in the fine-tuning, else at most 384.
             batch_size: Most windows computed at a time.
             verbose: Whether to print how far it is.
 
@@ -541,8 +543,8 @@ class BertForTokenClassification(BertWithHead):
 
         Args:
             texts: A list of texts, or a column of a table.
-            max_length: Tokens of a window, at most 384 for None; a longer
-                text goes into several.
+            max_length: Tokens of a window; a longer text goes into several.
+                None: as in the fine-tuning, else at most 384.
             batch_size: Most windows computed at a time.
             verbose: Whether to print how far it is.
 
@@ -657,10 +659,11 @@ class BertForQuestionAnswering(BertWithHead):
         Args:
             questions: A list of questions.
             contexts: A list of as many texts, one for each question.
-            max_length: Tokens of a window, at most 384 for None. A longer
-                context goes into several.
-            stride: Tokens from one window to the next. None takes half of
-                what a window holds of the context.
+            max_length: Tokens of a window. A longer context goes into
+                several. None: as in the fine-tuning, else at most 384.
+            stride: Tokens from one window to the next. None: as in the
+                fine-tuning where `max_length` is None, else half of what a
+                window holds of the context.
             max_answer_length: Most pieces of an answer.
             batch_size: Most windows computed at a time.
             verbose: Whether to print how far it is.
@@ -763,7 +766,8 @@ class BertForMultipleChoice(BertWithHead):
         Args:
             texts: A list of texts.
             choices: For each a list of C texts that may follow.
-            max_length: Tokens that longer pairs are cut to. None never cuts.
+            max_length: Tokens that longer pairs are cut to. None: those of
+                the fine-tuning, else none is cut.
             batch_size: Most texts computed at a time.
             all_scores: Whether to return the probability of every choice.
             verbose: Whether to print how far it is.

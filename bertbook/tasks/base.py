@@ -5,7 +5,7 @@ that `windows`, `spans` and `tags` name.
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,21 @@ class Settings:
     strategy: str | None = None
     max_answer_length: int = 30
     n_best: int = 20
+
+
+def remembered(model, settings):
+    """Returns settings with those of the fine-tuning where none are given.
+
+    Args:
+        model: A task model, of which the config knows how it was trained.
+        settings: A `Settings`. A stride belongs to a length, so that one of
+            the fine-tuning is taken with its length alone.
+    """
+    if settings.max_length is not None:
+        return settings
+    past = model.config.extra.get("bertbook_finetuning") or {}
+    stride = settings.stride or past.get("stride")
+    return replace(settings, max_length=past.get("max_length"), stride=stride)
 
 
 def in_rows(function, *columns):

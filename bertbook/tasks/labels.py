@@ -60,7 +60,7 @@ def choose_labels(
                 "`num_labels` must be the number of names in `id2label`. "
                 f"Received: {num_labels} and {len(id2label)} names."
             )
-        for name in ("problem_type", "label2id"):
+        for name in ("problem_type", "label2id", "bertbook_finetuning"):
             extra.pop(name, None)  # these describe the old head
         config = config.replace(id2label=None)
     return config.replace(extra=extra), num_labels

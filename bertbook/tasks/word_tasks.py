@@ -18,6 +18,7 @@ from bertbook.tasks.base import (
     labeled,
     longest,
     needed_tokenizer,
+    remembered,
 )
 from bertbook.tasks.labels import names_of_tags
 from bertbook.tasks.spans import (
@@ -316,7 +317,7 @@ def find_entities_in(
     """Finds entities in raw texts; see `predict_entities` of the model."""
     texts, _ = check_rows(texts, None)
     tokenizer = needed_tokenizer(model)
-    settings = Settings(max_length=max_length)
+    settings = remembered(model, Settings(max_length=max_length))
     room = longest(model, settings) - 2  # beside [CLS] and [SEP]
     spans = [find_words(tokenizer, text, room) for text in texts]
     words = [

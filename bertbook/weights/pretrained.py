@@ -763,6 +763,7 @@ OF_A_TASK = (
     "problem_type",
     "no_answer_threshold",
     "tag_strategy",
+    "bertbook_finetuning",
 )
 
 

@@ -258,7 +258,7 @@ def test_reviews_are_learned_measured_and_predicted(
     words = ["finetune", str(path), *columns, "--dev", "0.2", "--epochs", "1"]
     assert main([*words, "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "task: classification, 19 rows, 5 labels: 1, 2, 3, 4, 5" in printed
+    assert "task: classification, 19 rows, 5 labels: " in printed
     assert "dev: 5 rows" in printed
     model = bb.BertForSequenceClassification.from_pretrained(out)
     assert model.config.id2label == dict(enumerate("12345"))
@@ -341,3 +341,38 @@ def test_a_listing_keeps_its_lines_on_standard_error(tmp_path, capsys):
         f"  {path}, line 5: `team` must not be missing. Received: ''.",
         "`--skip-bad-rows` leaves them out.",
     ]
+
+
+def test_labels_are_counted_and_odd_ones_told(capsys):
+    labels = ["BILLING"] * 9 + ["billing"] * 7 + ["N/A"] * 2
+    train = {"text": ["a"] * 18, "label": labels}
+    own_data.say_task(train, {"text": ["a"], "label": ["x"]}, "classification")
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0] == (
+        "task: classification, 18 rows, 3 labels: BILLING (9), billing (7), "
+        "N/A (2)"
+    )
+    assert printed.err.splitlines() == [
+        "bertbook: labels that may be one: BILLING (9 rows), billing (7 rows)",
+        "bertbook: labels that may stand for none: N/A (2 rows)",
+        "bertbook: labels with fewer than 5 rows, too few to learn: N/A (2)",
+        "bertbook: labels of dev that train lacks: x",
+    ]
+    tags = {"tokens": [["a", "b"]] * 3, "tags": [["B-PER", "O"]] * 3}
+    own_data.say_task(tags, None, "tags")
+    assert "3 rows, 1 labels: PER (3)" in capsys.readouterr().out
+
+
+def test_evaluate_reads_the_columns_of_the_run(tmp_path):
+    path = write_departments(tmp_path / "a.csv")
+    columns = {"text": "message", "label": "team", "text_pair": "reply"}
+    config = {"bertbook_finetuning": {"columns": columns}}
+    words = ["evaluate", str(path), "--model", "m", "--skip-bad-rows"]
+    data = read_one(options_of(*words), config)
+    assert data["label"] == ["HR", "IT", "IT", "HR", "PR"]
+    named = options_of(
+        *words, "--label-column", "message", "--text-column", "team"
+    )
+    assert read_one(named, config)["text"] == data["label"]
+    with pytest.raises(ValueError, match="must have the columns of a task"):
+        read_one(options_of(*words))

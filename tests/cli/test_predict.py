@@ -318,3 +318,22 @@ def test_a_line_without_a_text_is_named(answered, capsys, monkeypatch):
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == 2
     assert "left out 1 lines that do not fit: 2." in printed.err
+
+
+def test_the_columns_of_the_run_are_read_without_being_named(
+    answered, capsys, monkeypatch, tmp_path
+):
+    columns = {"text": "body", "label": "team"}
+    config = {"bertbook_finetuning": {"columns": columns}}
+    monkeypatch.setattr(finetuning, "config_of", lambda name: config)
+    path = tmp_path / "a.csv"
+    path.write_text("key,body\n7,a\n8,bad\n")
+    for words in ([str(path)], ["--file", str(path)]):
+        assert main(["predict", "--model", "m", *words]) == 2
+        printed = capsys.readouterr()
+        assert len(printed.out.splitlines()) == 1
+        assert "Line 3: `texts` must be good" in printed.err  # of the file
+    path.write_text("key,text\n7,a\n")  # no such column: lines of text
+    assert main(["predict", "--model", "m", "--file", str(path)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["predict", "--model", "m", "body"]) == 0

@@ -8,6 +8,7 @@ import pytest
 import bertbook as bb
 from bertbook.finetuning.finetune import take_labels
 from bertbook.runtime import keras
+from bertbook.tasks.base import Settings, remembered
 from bertbook.tasks.labels import SEVERAL_LABELS
 from tests.helpers.toys import TOY, toy_config
 
@@ -107,3 +108,60 @@ def test_columns_of_a_table_in_memory_keep_their_names_in_messages():
         bb.finetune(model, data, options=QUIET)
     with pytest.raises(ValueError, match=r"`texts\[1\]` must be a string"):
         model.predict_texts(["a", None])
+
+
+def test_a_model_keeps_how_it_was_fine_tuned(tmp_path, plain_graphs):
+    table = {"message": [text * 5 for text in TEXTS], "team": list("xy") * 5}
+    path = write(tmp_path / "a.csv", table)
+    told = {"text_column": "message", "label_column": "team"}
+    data = bb.load_dataset(path, **told)
+    model = make()
+    bb.finetune(
+        model, data, epochs=1, max_length=5, out=tmp_path / "run", options=QUIET
+    )
+    model = type(model).from_pretrained(tmp_path / "run")
+    assert model.config.extra["bertbook_finetuning"] == {
+        "task": "classification",
+        "max_length": 5,
+        "columns": {"text": "message", "label": "team"},
+    }
+    long = ["a b c d e f g h i"]
+    cut, explicit, whole = (
+        model.predict_texts(long, max_length=length, all_scores=True)
+        for length in (None, 5, 24)
+    )
+    assert cut == explicit != whole
+    assert bb.evaluate(model, data) == bb.evaluate(model, data, max_length=5)
+    history = bb.finetune(
+        model, data, epochs=1, max_length=5, out=tmp_path / "run", options=QUIET
+    )  # what is kept is no other setting
+    assert len(history["loss"]) == 1
+    bb.finetune(model, data, epochs=1, options=QUIET)
+    assert "max_length" not in model.config.extra["bertbook_finetuning"]
+
+
+def test_windows_and_their_stride_are_kept(tmp_path, plain_graphs):
+    model = make("BertForTokenClassification", num_labels=3)
+    data = {"tokens": [["a"] * 12, ["b"]], "tags": [["O"] * 12, ["B-X"]]}
+    options = bb.FinetuningOptions(verbose=False, stride=2)
+    bb.finetune(model, data, epochs=1, max_length=8, options=options)
+    assert model.config.extra["bertbook_finetuning"] == {
+        "task": "tags", "max_length": 8, "stride": 2
+    }  # fmt: skip
+    kinds = [Settings(), Settings(max_length=8), Settings(max_length=6)]
+    lengths = []
+    for settings in kinds:
+        past = remembered(model, settings)
+        lengths.append((past.max_length, past.stride))
+    assert lengths == [(8, 2), (8, None), (6, None)]
+    model.save_pretrained(tmp_path)
+    other = bb.BertForSequenceClassification.from_pretrained(tmp_path)
+    assert "bertbook_finetuning" not in other.config.extra
+
+
+@pytest.mark.parametrize(
+    "value", [1, {"max_length": 0}, {"columns": ["a"]}, {"colour": "red"}]
+)
+def test_what_is_kept_has_one_form(value):
+    with pytest.raises(ValueError, match="`bertbook_finetuning` must be"):
+        toy_config(extra={"bertbook_finetuning": value})
