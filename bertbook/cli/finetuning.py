@@ -105,8 +105,8 @@ def _add_recipe(add) -> None:
     add(
         "--learning-rate",
         type=float,
-        default=5e-5,
-        help="highest learning rate",
+        help="highest learning rate; without it the size of the model "
+        "decides, 3e-4 for mini, 5e-5 for base, and it is printed",
     )
     add("--batch-size", type=int, default=32, help="rows per update")
     add(

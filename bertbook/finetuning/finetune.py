@@ -18,6 +18,7 @@ from bertbook.datasets.columns import (
 )
 from bertbook.files import check_folder
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
+from bertbook.finetuning.rates import choose_rate
 from bertbook.finetuning.run import (
     Judge,
     Run,
@@ -188,7 +189,7 @@ def finetune(
     train,
     dev=None,
     epochs=3,
-    learning_rate=5e-5,
+    learning_rate=None,
     batch_size=32,
     max_length=None,
     seed=0,
@@ -224,8 +225,11 @@ def finetune(
         dev: The same, to choose the best weights by; without it the last ones
             stay. Its rows count alike.
         epochs: How often every row is seen.
-        learning_rate: The peak, after the warm-up. 2e-5 to 5e-5 suit a model
-            of the size `base`, about 3e-4 those that ship with the package.
+        learning_rate: The peak, after the warm-up. None chooses and prints
+            it: 5e-5 for a width of 512 or more, as of the size `base`; 1e-4
+            for 320 or more; 3e-4 below, as of the models that ship with the
+            package; ten times as much and more for adapters of `add_lora`. A
+            run that began in `out` keeps its rate.
         batch_size: Rows an update of the weights.
         max_length: Tokens that texts are cut to, or of a window. None never
             cuts: a text that is longer than the model can read is an error,
@@ -285,6 +289,8 @@ def finetune(
         )
     check_frozen(model, options.frozen_layers)
     check_floats(model)
+    if learning_rate is None:
+        learning_rate = choose_rate(model, out, options.verbose)
     train = with_known_names(as_columns(train, "train"))
     if dev is not None:
         dev = with_known_names(as_columns(dev, "dev"))
@@ -476,10 +482,11 @@ def _check_numbers(epochs, learning_rate, batch_size, seed):
         raise ValueError(
             f"`epochs` must be at most {MOST_EPOCHS}. Received: {epochs!r}."
         )
-    if not 0 < _in_float32(learning_rate) < np.inf:
+    chosen = learning_rate is None
+    if not chosen and not 0 < _in_float32(learning_rate) < np.inf:
         raise ValueError(
-            "`learning_rate` must be above 0, and finite. Received: "
-            f"{learning_rate!r}."
+            "`learning_rate` must be above 0, and finite, or None, which "
+            f"chooses it. Received: {learning_rate!r}."
         )
 
 
