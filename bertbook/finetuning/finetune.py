@@ -10,12 +10,19 @@ import warnings
 import numpy as np
 
 from bertbook.batches.ragged import compute
-from bertbook.checks import as_number, check_count, check_switch, listed
+from bertbook.checks import (
+    as_number,
+    check_count,
+    check_switch,
+    is_integer,
+    listed,
+)
 from bertbook.datasets.columns import (
     as_columns,
     under_its_names,
     with_known_names,
 )
+from bertbook.datasets.own_files import MOST_NUMBERS
 from bertbook.files import check_folder
 from bertbook.finetuning.callbacks import check_callbacks, check_monitored
 from bertbook.finetuning.rates import choose_rate
@@ -28,6 +35,7 @@ from bertbook.finetuning.run import (
 )
 from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.finetuning.weighting import weigh
+from bertbook.runtime import ops
 from bertbook.tasks.base import Settings, labeled, remembered
 from bertbook.tasks.label_counts import nearly_constant
 from bertbook.tasks.labels import (
@@ -218,7 +226,9 @@ def finetune(
         model: A `BertForSequenceClassification`, `BertForTokenClassification`,
             `BertForQuestionAnswering` or `BertForMultipleChoice`, with a
             tokenizer. It need not be compiled. A model whose labels have no
-            names takes those of the data.
+            names takes those of the data. A new head whose labels nobody has
+            counted, by `num_labels` or `id2label`, also takes their number;
+            one that was loaded or trained is never replaced.
         train: A dict of columns, as `load_dataset` returns, a list of dicts, a
             DataFrame, or a `Dataset` of Hugging Face. The columns are those of
             `load_dataset`, with its labels: `text` and `label`, for example.
@@ -420,6 +430,9 @@ def _tell_constant(data):
 def take_labels(model, train):
     """Gives a model the names of the labels in the data, if it has none.
 
+    A new head for which nobody has given a number of labels gets that of the
+    data.
+
     Raises:
         KeyError: The data hold no labels.
         ValueError: Their number is not that of the model.
@@ -428,23 +441,61 @@ def take_labels(model, train):
     if model.config.id2label is not None or task not in (Texts, Tags):
         return
     column = labeled(train, "tags" if task is Tags else "label")
+    is_open = _has_new_head(model)
     if task is Tags:
         names = names_of_tags(column)
     else:
         check_names(column)
         names = names_of(column, model.num_labels)
+        if is_open and all(map(is_integer, column)):
+            names = _fit_to_numbers(model, column)
+    if is_open and len(names or ()) not in (0, 1, model.num_labels):
+        model.draw_head(len(names))
     if names is None or (task is Texts and model.problem_type == REGRESSION):
         return
     if len(names) != model.num_labels:
         advice = f"`num_labels={len(names)}`"
         if len(names) == 1:  # `num_labels=1` is a regression
             advice = "`id2label`, which names the labels that are not here too"
+        elif model.has_open_labels:
+            advice += "; its head was trained, and is not replaced"
         raise ValueError(
             f"`num_labels` must be that of the data, {len(names)}: "
             f"{listed(names)}. Received: a model with {model.num_labels}; "
             f"load it with {advice}."
         )
     model.config = model.config.replace(id2label=dict(enumerate(names)))
+
+
+def _has_new_head(model):
+    """Returns whether a head is as it was drawn, its labels told by nobody.
+
+    Every step of training moves the biases, which begin as zeros.
+    """
+    if not model.has_open_labels:
+        return False
+    return not np.any(ops.convert_to_numpy(model.classifier.bias))
+
+
+def _fit_to_numbers(model, column):
+    """Draws a head for integers as labels; returns their names, if any.
+
+    Raises:
+        ValueError: The largest says that there are very many labels.
+    """
+    different = len(set(column))
+    names = names_of(column, max(different, model.num_labels))
+    if names is not None or min(column) < 0:
+        return names
+    count = int(max(column)) + 1
+    if count > max(MOST_NUMBERS, different):
+        raise ValueError(
+            "`num_labels` must be given for labels with large gaps: load the "
+            f"model with it. Received: {different} labels up to {count - 1:,}."
+        )
+    if count > model.num_labels:
+        model.draw_head(count)
+    return None
 
 
 def task_of(model):

@@ -424,11 +424,14 @@ def unchanged_by_errors(model):
     nobody is left to restore it with.
     """
     config, weights = model.config, model.get_weights()
+    count = getattr(model, "num_labels", None)
     try:
         yield
     except BaseException:  # an interruption, too
         if process_count() > 1:
             raise
+        if count != getattr(model, "num_labels", None):
+            model.draw_head(count)
         model.config = config
         model.set_weights(weights)
         raise

@@ -24,7 +24,12 @@ from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
 from bertbook.tasks import text_tasks, word_tasks
 from bertbook.tasks.base import Settings, remembered
-from bertbook.tasks.labels import REGRESSION, choose_labels, choose_problem
+from bertbook.tasks.labels import (
+    REGRESSION,
+    choose_labels,
+    choose_problem,
+    has_open_labels,
+)
 from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
 
@@ -139,6 +144,19 @@ class BertWithHead(Pretrained, keras.Model):
         """Returns what Keras needs to build this model again."""
         attention = self.encoder.asked_attention
         return {**super().get_config(), "attention": attention}
+
+    def draw_head(self, num_labels):
+        """Draws a head for another number of labels in place of the old one.
+
+        Args:
+            num_labels: K.
+        """
+        self.classifier.resize(num_labels)
+        extra = {**self.config.extra, "num_labels": num_labels}
+        self.config = self.config.replace(id2label=None, extra=extra)
+        self.num_labels = num_labels
+        self.train_function = self.test_function = None
+        self.predict_function = None
 
     def _predict(self, kind, columns, settings, batch_size, verbose, **options):
         """Returns the predictions for columns of raw texts; [] for no text.
@@ -320,7 +338,7 @@ class BertForSequenceClassification(BertWithHead):
     Args:
         config: A `BertConfig`.
         num_labels: K classes; 1 for a number. None takes those that the
-            config knows, else 2.
+            config knows, else 2, until `finetune` takes those of its data.
         id2label: Names of the classes 0, 1, 2, ..., instead of their number.
         problem_type: "regression", "single_label_classification" or
             "multi_label_classification", as Hugging Face has it. None means
@@ -350,6 +368,7 @@ class BertForSequenceClassification(BertWithHead):
         attention="auto",
         **kwargs,
     ):
+        is_open = has_open_labels(config, num_labels, id2label)
         config, count = choose_labels(config, num_labels, id2label)
         problem = problem_type or config.extra.get("problem_type")
         problem_type = choose_problem(problem, count)
@@ -358,6 +377,7 @@ class BertForSequenceClassification(BertWithHead):
         )
         super().__init__(config, attention, **kwargs)
         self.num_labels, self.problem_type = count, problem_type
+        self.has_open_labels = is_open
         self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
@@ -461,7 +481,8 @@ class BertForTokenClassification(BertWithHead):
 
     Args:
         config: A `BertConfig`.
-        num_labels: K tags. None takes those that the config knows, else 2.
+        num_labels: K tags. None takes those that the config knows, else 2,
+            until `finetune` takes those of its data.
         id2label: Names of the tags 0, 1, 2, ..., instead of their number.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
@@ -484,9 +505,11 @@ class BertForTokenClassification(BertWithHead):
     def __init__(
         self, config, num_labels=None, id2label=None, attention="auto", **kwargs
     ):
+        is_open = has_open_labels(config, num_labels, id2label)
         config, count = choose_labels(config, num_labels, id2label)
         super().__init__(config, attention, **kwargs)
         self.num_labels = count
+        self.has_open_labels = is_open
         self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"

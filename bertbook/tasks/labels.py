@@ -66,6 +66,17 @@ def choose_labels(
     return config.replace(extra=extra), num_labels
 
 
+def has_open_labels(
+    config: BertConfig, num_labels: int | None, id2label: Any
+) -> bool:
+    """Returns whether neither a config nor an argument tells of labels.
+
+    The arguments are those of `choose_labels`.
+    """
+    told = config.extra.get("num_labels"), config.id2label, num_labels, id2label
+    return all(value is None for value in told)
+
+
 def choose_problem(problem_type: str | None, num_labels: int) -> str:
     """Returns what the logits mean: a number, one label, or several.
 

@@ -165,3 +165,82 @@ def test_windows_and_their_stride_are_kept(tmp_path, plain_graphs):
 def test_what_is_kept_has_one_form(value):
     with pytest.raises(ValueError, match="`bertbook_finetuning` must be"):
         toy_config(extra={"bertbook_finetuning": value})
+
+
+def loses_nothing(model):
+    """Returns what `finetune` must not change where it fails."""
+    return model.num_labels, model.config, [w.shape for w in model.weights]
+
+
+@pytest.mark.parametrize(
+    ("labels", "count", "names"),
+    [
+        (["x", "y", "z"], 3, ["x", "y", "z"]),
+        ([0, 1, 2], 3, None),
+        ([5, 1, 3], 3, ["1", "3", "5"]),
+        ([-1, 0, 1], 3, ["-1", "0", "1"]),
+        ([0, 3, 3], 4, None),
+        ([0, 1, 1], 2, None),
+        (["x", "y", "y"], 2, ["x", "y"]),
+    ],
+)
+def test_a_new_head_takes_the_labels_of_the_data(labels, count, names):
+    model = make()
+    model.predict_texts(["a"])  # what was compiled is compiled anew
+    take_labels(model, {"label": labels})
+    assert model.num_labels == count
+    known = model.config.id2label
+    assert (known and list(known.values())) == names
+    scores = model.predict_texts(["a", "b"], all_scores=True)[0]["scores"]
+    assert len(scores) == count
+    assert model.classifier.kernel.shape[-1] == count
+    assert len(model.trainable_variables) == len(make().trainable_variables)
+
+
+def test_a_new_head_is_trained_saved_and_read(tmp_path, plain_graphs):
+    data = {"text": TEXTS, "label": list("xyzzy") * 2}
+    model = make()
+    bb.finetune(model, data, data, epochs=1, out=tmp_path, options=QUIET)
+    again = type(model).from_pretrained(tmp_path)
+    assert again.num_labels == 3
+    assert again.predict_texts(TEXTS) == model.predict_texts(TEXTS)
+    told = make(id2label={0: "x", 1: "y", 2: "z"})
+    bb.finetune(told, data, data, epochs=1, out=tmp_path, options=QUIET)
+    data["label"] = list("vwxyz") * 2  # the head is not new any more
+    with pytest.raises(ValueError, match=r"must be one of x, y, z"):
+        bb.finetune(model, data, options=QUIET)
+
+
+def test_a_new_head_of_tags_takes_those_of_the_data():
+    model = make("BertForTokenClassification")
+    take_labels(model, {"tags": [["B-X", "O"], ["B-Y"]]})
+    assert list(model.config.id2label.values()) == [
+        "B-X", "B-Y", "I-X", "I-Y", "O"
+    ]  # fmt: skip
+    assert model.predict_tags([["a", "b"]])[0] != []
+
+
+def test_a_head_that_was_trained_or_told_is_never_replaced(tmp_path):
+    model, data = make(), {"label": ["x", "y", "z"]}
+    model.save_pretrained(tmp_path)
+    loaded = type(model).from_pretrained(tmp_path)
+    for given in (loaded, make(num_labels=2)):
+        with pytest.raises(ValueError, match=r"that of the data, 3: x, y, z"):
+            take_labels(given, data)
+    model.classifier.bias.assign([0.0, 0.1])
+    with pytest.raises(ValueError, match="was trained, and is not replaced"):
+        take_labels(model, data)
+
+
+def test_an_error_brings_the_old_head_back(monkeypatch):
+    model = make()
+    before, weights = loses_nothing(model), model.get_weights()
+    data = {"text": TEXTS, "label": list("xyzzy") * 2}
+    dev = {"text": ["a"], "label": ["w"]}
+    with pytest.raises(ValueError, match="must be one of x, y, z"):
+        bb.finetune(model, data, dev, options=QUIET)
+    assert loses_nothing(model) == before
+    for new, old in zip(model.get_weights(), weights, strict=True):
+        np.testing.assert_array_equal(new, old)
+    with pytest.raises(ValueError, match="`num_labels` must be given for"):
+        take_labels(model, {"label": [0, 7_000]})
