@@ -232,6 +232,8 @@ def finetune(
         train: A dict of columns, as `load_dataset` returns, a list of dicts, a
             DataFrame, or a `Dataset` of Hugging Face. The columns are those of
             `load_dataset`, with its labels: `text` and `label`, for example.
+            An empty text is one like any other, for `evaluate`,
+            `predict_texts` and `embed_texts` too; here a warning counts them.
         dev: The same, to choose the best weights by; without it the last ones
             stay. Its rows count alike.
         epochs: How often every row is seen.
@@ -313,6 +315,7 @@ def finetune(
             task.learn()
             label_weights = weigh(task, class_weight)
             _tell_constant(task.data)
+            _tell_empty(task.data)
         with under_its_names(dev):
             dev_task = None if dev is None else kind(model, dev, settings)
             judge = Judge(model, dev_task, options.metric, batch_size, metrics)
@@ -425,6 +428,21 @@ def _tell_constant(data):
             "at more than accuracy, and at how the rows were collected.",
             stacklevel=3,
         )
+
+
+def _tell_empty(data):
+    """Warns of texts without a word, which files are not let to hold."""
+    for name in ("text", "text_pair"):
+        empty = [
+            row for row, x in enumerate(data.get(name, ())) if not x.strip()
+        ]
+        if empty:
+            warnings.warn(
+                f"`{name}`: {len(empty):,} of {len(data[name]):,} rows hold an "
+                f"empty text, such as row {empty[0]}. They are learned like "
+                "any other; leave them out if they are gaps.",
+                stacklevel=3,
+            )
 
 
 def take_labels(model, train):

@@ -5,6 +5,7 @@ Differences: the best weights on dev are kept, where the paper keeps the last.
 
 import contextlib
 import functools
+import weakref
 from datetime import timedelta
 
 import numpy as np
@@ -340,6 +341,7 @@ def compile_model(model, task, record, options, total):
         compiled=choose_compilation(model.compute_dtype).path == "islands",
     )
     model.compile(optimizer, loss=task.loss())
+    model.finetuned_with = weakref.ref(optimizer)
     optimizer.build(model.trainable_variables)
 
 

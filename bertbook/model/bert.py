@@ -420,7 +420,8 @@ class BertForSequenceClassification(BertWithHead):
 
         Args:
             texts: A list of texts, or a column of a table; [] gives []. One
-                text goes in a list, too.
+                text goes in a list, too. An empty text gets a label like any
+                other; in a file it is a gap, which `bertbook predict` refuses.
             pairs: Optional list of their second texts.
             max_length: Tokens that longer texts are cut to. None: those of
                 the fine-tuning, else none is cut, and a text that is longer

@@ -120,6 +120,27 @@ def test_a_finished_folder_is_a_model(whole):
     assert '"epochs": 3' in card
 
 
+def test_the_optimizer_is_saved_where_it_is_asked_for(whole, tmp_path):
+    """With its two moments a file is three times as large."""
+    _, model, _ = whole
+    sizes = {}
+    for is_asked in (None, False, True):
+        path = tmp_path / f"{is_asked}.keras"
+        model.save(path, include_optimizer=is_asked)
+        with zipfile.ZipFile(path) as file:
+            sizes[is_asked] = len(file.read("model.weights.h5"))
+        assert keras.saving.load_model(path).compiled == bool(is_asked)
+    assert sizes[None] == sizes[False]
+    assert sizes[True] > 1.5 * sizes[None]  # HDF5 needs some itself
+    assert model.compiled
+    assert model.optimizer is not None
+    other = bb.BertForSequenceClassification.from_config(model.get_config())
+    other.save(tmp_path / "plain.keras", include_optimizer=False)
+    other.compile("adamw", loss="sparse_categorical_crossentropy")
+    other.save(tmp_path / "mine.keras")  # whoever compiles, keeps
+    assert keras.saving.load_model(tmp_path / "mine.keras").compiled
+
+
 def test_a_trained_model_can_be_saved_as_keras_does(whole, tmp_path):
     """And a file that names a module of before loads.
 
@@ -137,6 +158,7 @@ def test_a_trained_model_can_be_saved_as_keras_does(whole, tmp_path):
     for path in (new, old):
         again = keras.saving.load_model(path)
         assert same(weights(again), weights(model))
+        assert not again.compiled
     assert again.config.id2label == model.config.id2label
     again.tokenizer = TOY
     assert again.predict_texts(["y a"]) == model.predict_texts(["y a"])

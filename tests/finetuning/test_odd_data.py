@@ -113,3 +113,19 @@ def test_labels_that_are_nearly_constant_are_told_once(kind, data, message):
         bb.finetune(model, data, epochs=1, batch_size=40, options=QUIET)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+def test_empty_texts_are_read_alike_and_told_where_they_are_learned():
+    model = make(CLASSIFIER)
+    data = {"text": ["a", "", "b", " "], "label": [0, 1, 0, 1]}
+    told = "`text`: 2 of 4 rows hold an empty text, such as row 1"
+    with pytest.warns(UserWarning, match=told) as caught:
+        bb.finetune(model, data, epochs=1, options=QUIET)
+    assert len(caught) == 1
+    assert 0 <= bb.evaluate(model, data)["accuracy"] <= 1
+    rows = model.predict_texts(data["text"], all_scores=True)
+    assert rows[1]["scores"] == pytest.approx(rows[3]["scores"], abs=1e-5)
+    encoder = model.encoder
+    encoder.tokenizer = model.tokenizer
+    vectors = encoder.embed_texts(data["text"])
+    assert vectors[1] == pytest.approx(vectors[3], abs=1e-5)
