@@ -35,7 +35,6 @@ from bertbook.finetuning.run import (
 )
 from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.finetuning.weighting import weigh
-from bertbook.runtime import ops
 from bertbook.tasks.base import Settings, labeled, remembered
 from bertbook.tasks.label_counts import nearly_constant
 from bertbook.tasks.labels import (
@@ -492,7 +491,7 @@ def _has_new_head(model):
     """
     if not model.has_open_labels:
         return False
-    return not np.any(ops.convert_to_numpy(model.classifier.bias))
+    return not np.any(model.classifier.bias.numpy())
 
 
 def _fit_to_numbers(model, column):
