@@ -136,12 +136,13 @@ def _columns(options: Any) -> dict[str, str]:
     path = options.file
     if path is None and len(options.text) == 1:
         path = options.text[0]
-    if not named and path is not None and own_files.is_own(path):
-        config = finetuning.config_of(options.model)
-        found = own_data.remembered_columns(path, config, options)
-        read = {f"{x}_column" for names in READ.values() for x in names}
-        return {role: x for role, x in found.items() if role in read}
-    return named
+    texts = named.keys() - {"id_column"}
+    if texts or path is None or not own_files.is_own(path):
+        return named
+    config = finetuning.config_of(options.model)
+    found = own_data.remembered_columns(path, config, options)
+    read = {f"{x}_column" for names in READ.values() for x in names}
+    return named | {role: x for role, x in found.items() if role in read}
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ class BadRows:
             return
         total = kept + len(self.found)
         if self.action == "skip" and kept:
-            warnings.warn(self._summary(total), stacklevel=2)
+            warnings.warn(self._summary(total), stacklevel=6)
             return
         texts = [
             f"{self.file}, {place}: {reason}" for place, reason in self.found

@@ -333,6 +333,8 @@ def test_the_columns_of_the_run_are_read_without_being_named(
         printed = capsys.readouterr()
         assert len(printed.out.splitlines()) == 1
         assert "Line 3: `texts` must be good" in printed.err  # of the file
+    assert main(["predict", "--model", "m", str(path), "--id-column", "key"])
+    assert json.loads(capsys.readouterr().out)["id"] == "7"
     path.write_text("key,text\n7,a\n")  # no such column: lines of text
     assert main(["predict", "--model", "m", "--file", str(path)]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2

@@ -190,6 +190,7 @@ def test_kinds_are_counted_and_the_columns_have_their_own_names(tmp_path):
             label_column="team",
             bad_rows="skip",
         )
+    assert caught[0].filename == __file__
     assert str(caught[0].message) == (
         f"{path}: 7 of 9 rows were left out. 6: `message` must hold a text "
         "(line 3, line 4, line 7, line 8, line 9, ...); 1: `team` must not be "
