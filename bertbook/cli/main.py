@@ -138,8 +138,9 @@ def _end_with(text, status: int) -> int:
     except OSError:  # a full disk: what is left cannot be written at the end
         _discard_output()
     line = " ".join(str(text).split())
-    if isinstance(text, RowErrors):
-        print(f"bertbook: {text}", file=sys.stderr)  # a line for each row
+    if isinstance(text, RowErrors):  # a line for each row
+        rows = str(text).replace("`max_length` cuts", "`--max-length` cuts")
+        print(f"bertbook: {rows}", file=sys.stderr)
     else:
         print(f"bertbook: {line}", file=sys.stderr)
     return processes.end_failed(status, line)

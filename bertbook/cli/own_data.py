@@ -265,7 +265,8 @@ def as_options(message: str, given_as: str = "dataset") -> str:
     message = message.replace("`mended`", "`--mend`")
     message = message.replace('`bad_rows="skip"`', "`--skip-bad-rows`")
     message = message.replace("`bad_rows`", "`--skip-bad-rows`")
-    return message.replace("`name`", f"`{given_as}`")
+    # Elsewhere it may be a column of the user.
+    return re.sub(r"\A`name`", f"`{given_as}`", message)
 
 
 def _option(keyword: re.Match) -> str:

@@ -376,3 +376,11 @@ def test_evaluate_reads_the_columns_of_the_run(tmp_path):
     assert read_one(named, config)["text"] == data["label"]
     with pytest.raises(ValueError, match="must have the columns of a task"):
         read_one(options_of(*words))
+
+
+def test_a_column_of_the_user_may_be_called_as_an_argument(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("name,team\na,x\n,y\nb,x\n")
+    words = [path, "--text-column", "name", "--label-column", "team"]
+    with pytest.raises(ValueError, match="line 3: `name` must hold a text"):
+        parts_of(*words)
