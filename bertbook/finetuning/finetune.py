@@ -386,10 +386,10 @@ def evaluate(
     if stride is not None:
         check_count(stride, "stride")
     settings = Settings(max_length=max_length, stride=stride)
-    settings = remembered(model, settings)
+    kind, settings = task_of(model), remembered(model, settings)
     data = with_known_names(as_columns(data, "data"))
     with under_its_names(data):
-        task = task_of(model)(model, data, settings)
+        task = kind(model, data, settings)
         names = list(task.blank_score())  # refuses labels, before hours
     own = check_metrics(metrics, names if metrics is not None else [])
     return score_task(task, compute(model, task.rows, batch_size), own)

@@ -590,11 +590,15 @@ def test_options_out_of_range_are_refused():
 @pytest.mark.any_backend
 def test_data_that_do_not_fit_the_model():
     for data, options, message in (
-        ({"text": ["a", "b"], "label": [0, 2]}, {}, r"`label\[1\]` .*\[0, 2\)"),
+        (
+            {"text": ["a", "b"], "label": [0, 2]},
+            {"num_labels": 2},
+            r"`label\[1\]` .*\[0, 2\)",
+        ),
         ({"text": ["a"], "label": [1.0]}, {}, r"`label\[0\]` must be an int"),
         (
             {"text": ["a"] * 3, "label": ["x", "y", "z"]},
-            {},
+            {"num_labels": 2},
             "`num_labels` must be that of the data, 3: x, y, z. Received: a "
             "model with 2; load it with `num_labels=3`",
         ),
