@@ -112,7 +112,7 @@ class _Model:
 
     name: str
     trainable: bool
-    tokenizer: Tokenizer | None
+    tokenizer: Tokenizer  # or None, which only a caller can know
     load_report: LoadReport | None
     lora: LoraSettings | None
     stop_training: bool
@@ -295,7 +295,12 @@ class _Model:
     def get_weights(self) -> list[NDArray[Any]]: ...
     def set_weights(self, weights: Sequence[Any]) -> None: ...
     def save(
-        self, filepath: Folder, overwrite: bool = ..., **kwargs: Any
+        self,
+        filepath: Folder,
+        overwrite: bool = ...,
+        zipped: bool | None = None,
+        include_optimizer: bool | None = None,
+        **options: Any,
     ) -> None: ...
     def save_weights(
         self, filepath: Folder, overwrite: bool = ..., **kwargs: Any
@@ -537,7 +542,7 @@ class CausalLM(_Model):
 
 class Seq2SeqTransformer(_Model):
     config: Seq2SeqConfig
-    target_tokenizer: Tokenizer | None
+    target_tokenizer: Tokenizer
     def __init__(
         self,
         config: Seq2SeqConfig,
@@ -652,7 +657,7 @@ def finetune(
     train: Table,
     dev: Table | Mapping[str, Table] | None = None,
     epochs: int = 3,
-    learning_rate: float = 5e-5,
+    learning_rate: float | None = None,
     batch_size: int = 32,
     max_length: int | None = None,
     seed: int = 0,

@@ -4,6 +4,78 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Set
 from numbers import Integral, Real
 
+ROWS_SHOWN = 10  # rows that do not fit, in one message
+
+
+class RowErrors(ValueError):
+    """Rows that do not fit, all of them.
+
+    Args:
+        faults: The number of each row, and what is wrong with it: a message
+            that names the row.
+        total: How many rows there are.
+        rule: What holds of the whole.
+        advice: What can be done.
+    """
+
+    def __init__(
+        self,
+        faults: list[tuple[int, str]],
+        total: int,
+        rule: str = "Every row must fit",
+        advice: str = "",
+    ):
+        self.faults, self.total = faults, total
+        self.rule, self.advice = rule, advice
+        if len(faults) == 1:
+            text = faults[0][1].removesuffix(".")
+            super().__init__(f"{text}{advice and '; '}{advice}.")
+            return
+        lines = [f"  {text}" for _, text in faults[:ROWS_SHOWN]]
+        if len(faults) > ROWS_SHOWN:
+            lines.append(f"  and {len(faults) - ROWS_SHOWN:,} more.")
+        if advice:
+            lines.append(f"{advice}.")
+        received = f"{len(faults):,} of {total:,} that do not"
+        super().__init__("\n".join([f"{rule}. Received: {received}:", *lines]))
+
+
+def each_row(function, *columns) -> list:
+    """Calls a function for each row, and refuses all rows that do not fit.
+
+    Args:
+        function: Takes the number of a row, and a value of each column.
+        *columns: Columns of one length.
+
+    Returns:
+        What it returned.
+
+    Raises:
+        ValueError: The function refuses rows; they are named.
+    """
+    results, faults = [], []
+    for row, values in enumerate(zip(*columns, strict=True)):
+        try:
+            results.append(function(row, *values))
+        except ValueError as error:
+            faults.append((row, str(error)))
+    if faults:
+        raise RowErrors(faults, len(results) + len(faults))
+    return results
+
+
+def without_place(errors: RowErrors) -> list[tuple[int, str]]:
+    """Returns the faults of rows without the numbers of these.
+
+    >>> without_place(RowErrors([(3, "Row 3: `label[3]` is odd.")], 5))
+    [(3, '`label` is odd.')]
+    """
+    faults = []
+    for row, text in errors.faults:
+        text = text.removeprefix(f"Row {row}: ").replace(f"[{row}]`", "`")
+        faults.append((row, text.removesuffix(f" in row {row}")))
+    return faults
+
 
 def check_text(text, name: str) -> None:
     """Refuses what is not a string of whole characters.
@@ -52,7 +124,9 @@ def checked_lines(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def check_rows(texts, pairs) -> tuple[list[str], list[str] | None]:
+def check_rows(
+    texts, pairs, names: tuple[str, str] = ("texts", "pairs")
+) -> tuple[list[str], list[str] | None]:
     """Returns the columns of a batch as lists.
 
     Refuses an empty batch, columns of different length, and rows that are not
@@ -61,15 +135,18 @@ def check_rows(texts, pairs) -> tuple[list[str], list[str] | None]:
     Raises:
         ValueError: The batch is one of these.
     """
-    texts = check_column(texts, "texts")
+    first, second = names
+    texts = check_column(texts, first)
     if not texts:
-        raise ValueError("`texts` must hold at least one text. Received: none.")
+        raise ValueError(
+            f"`{first}` must hold at least one text. Received: none."
+        )
     if pairs is None:
         return texts, None
-    pairs = check_column(pairs, "pairs")
+    pairs = check_column(pairs, second)
     if len(pairs) != len(texts):
         raise ValueError(
-            "`pairs` must be as long as `texts`. Received: "
+            f"`{second}` must be as long as `{first}`. Received: "
             f"{len(pairs)} and {len(texts)}."
         )
     return texts, pairs
@@ -88,8 +165,7 @@ def check_column(rows, name: str) -> list[str]:
             f"{type(rows).__name__}; `encode` takes a single text."
         )
     rows = list(rows)
-    for number, text in enumerate(rows):
-        check_text(text, f"{name}[{number}]")
+    each_row(lambda row, text: check_text(text, f"{name}[{row}]"), rows)
     return rows
 
 

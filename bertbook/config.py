@@ -334,8 +334,39 @@ def _is_text_vectors(value: Any) -> bool:
     )
 
 
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_size(value: Any) -> bool:
+    return _is_integer(value) and value >= 1
+
+
+FINETUNING_RULES: dict[str, Callable[[Any], bool]] = {
+    "task": _is_string,
+    "max_length": _is_size,
+    "stride": _is_size,
+    "columns": lambda value: (
+        isinstance(value, Mapping)
+        and all(map(_is_string, [*value, *value.values()]))
+    ),
+}
+
+
+def _is_finetuning(value: Any) -> bool:
+    """Returns whether a value says how a model was fine-tuned."""
+    return isinstance(value, Mapping) and all(
+        key in FINETUNING_RULES and FINETUNING_RULES[key](part)
+        for key, part in value.items()
+    )
+
+
 EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "architectures": (_is_list_of_names, "a list of names of models"),
+    "bertbook_finetuning": (
+        _is_finetuning,
+        f"an object with any of {', '.join(FINETUNING_RULES)}",
+    ),
     "classifier_dropout": (_is_rate, "in [0, 1), or null"),
     "label2id": (_is_numbered, "an object of names and numbers of labels"),
     "num_labels": (
@@ -535,7 +566,7 @@ class BertConfig(StoredConfig):
 # Keys that published configs carry and that say nothing about the computation.
 EXPECTED_EXTRA = {
     "_name_or_path", "_num_labels", "add_cross_attention", "architectures",
-    "bos_token_id",
+    "bertbook_finetuning", "bos_token_id",
     "chunk_size_feed_forward", "classifier_dropout", "directionality", "dtype",
     "eos_token_id", "finetuning_task", "gradient_checkpointing", "is_decoder",
     "label2id", "label_thresholds", "model_type", "no_answer_threshold",

@@ -203,6 +203,7 @@ def test_unknown_keys_are_kept_named_once_and_written_back(tmp_path):
 # Values of further keys that are read, and so are checked.
 RIGHT_EXTRA = {
     "architectures": ["BertModel"],
+    "bertbook_finetuning": {"task": "tags", "columns": {"text": "body"}},
     "classifier_dropout": 0.25,
     "label2id": {"no": 0, "yes": 1},
     "label_thresholds": [0.25, 0.5],

@@ -45,6 +45,9 @@ def undescribed(parameters, docstring):
     ]
 
 
+KINDS = {"RowErrors": "ValueError"}  # of rows of a table, which users catch
+
+
 def raised(node):
     """Returns the names of the errors that a function's own lines raise."""
     names = set()
@@ -54,7 +57,7 @@ def raised(node):
             error = error.func if isinstance(error, ast.Call) else error
             name = ast.unparse(error)
             if name[0].isupper():  # an error that was caught goes on
-                names.add(name)
+                names.add(KINDS.get(name, name))
     return names
 
 

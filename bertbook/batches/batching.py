@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.checks import check_count
+from bertbook.checks import RowErrors, check_count
 
 BUCKETS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 MODEL_INPUTS = (
@@ -273,19 +273,22 @@ def _check_integers(name, array, limit, field) -> None:
 
 
 def check_lengths(lengths, limit):
-    """Refuses texts that the model cannot hold, and names the first.
+    """Refuses texts that the model cannot hold, and names them.
 
     Raises:
         ValueError: A text is longer than `limit`.
     """
-    too_long = np.flatnonzero(lengths > limit)
-    if len(too_long):
-        row = too_long[0]
-        raise ValueError(
-            f"A text must not be longer than `max_position_embeddings`, "
-            f"{limit}. Received: {lengths[row]} tokens in row {row}; "
-            "`max_length` cuts."
+    faults = [
+        (
+            row,
+            "A text must not be longer than `max_position_embeddings`, "
+            f"{limit}. Received: {lengths[row]} tokens in row {row}",
         )
+        for row in np.flatnonzero(lengths > limit).tolist()
+    ]
+    if faults:
+        rule = "No text must be longer than the model can read"
+        raise RowErrors(faults, len(lengths), rule, "`max_length` cuts")
 
 
 def without_lists(batch):

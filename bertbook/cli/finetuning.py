@@ -15,6 +15,7 @@ from bertbook.cli.parsing import (
     count,
     settle_dtype,
 )
+from bertbook.datasets.columns import with_rows_of
 from bertbook.devices.processes import is_writer
 from bertbook.files import check_folder, read_json
 from bertbook.locations import find_folder
@@ -62,7 +63,8 @@ def add_commands(commands) -> None:
     add(
         "--max-length",
         type=count,
-        help="tokens that texts are cut to; without it none is cut",
+        help="tokens that texts are cut to; without it those of the run, if "
+        "it had any",
     )
     add("--batch-size", type=count, default=32, help="rows at a time")
     add(
@@ -72,6 +74,7 @@ def add_commands(commands) -> None:
         "label, worst errors, calibration; without it metrics alone",
     )
     own_data.add_held_out(parser)
+    own_data.add_skip(add)
     own_data.add_columns(parser)
 
 
@@ -100,6 +103,7 @@ def _add_run(add) -> None:
         "again, give each label one spelling, and say so; without it such a "
         "row is an error",
     )
+    own_data.add_skip(add)
 
 
 def _add_recipe(add) -> None:
@@ -108,8 +112,8 @@ def _add_recipe(add) -> None:
     add(
         "--learning-rate",
         type=float,
-        default=5e-5,
-        help="highest learning rate",
+        help="highest learning rate; without it the size of the model "
+        "decides, 3e-4 for mini, 5e-5 for base, and it is printed",
     )
     add("--batch-size", type=int, default=32, help="rows per update")
     add(
@@ -195,7 +199,9 @@ def finetune(options) -> None:
     """Trains a model on a data set, or goes on with a run that stopped."""
     train, dev = own_data.read_parts(options)
     if options.limit is not None:
-        train = {name: rows[: options.limit] for name, rows in train.items()}
+        kept = range(min(options.limit, len(next(iter(train.values())))))
+        rows = {name: rows[: options.limit] for name, rows in train.items()}
+        train = with_rows_of(rows, train, kept)
     task = options.task or own_data.guess_task(train)
     own_data.check_task(train, task)
     train = own_data.with_labels_of(train, task)
@@ -212,6 +218,11 @@ def finetune(options) -> None:
         parameters = add_lora(model, options.lora)
         if is_writer():
             print(parameters)
+    if options.skip_bad_rows and dev is not None:
+        known = (model.config.id2label or {}).values()
+        if task == "tags" and not known:
+            known = names_of_tags(train["tags"])
+        dev = own_data.with_known_labels(dev, known)
     more = {}
     if options.class_weight is not None:
         more["class_weight"] = options.class_weight
@@ -311,7 +322,8 @@ def evaluate(options) -> None:
     """
     if options.report is not None:
         check_folder(options.report, "--report")
-    data = own_data.read_one(options)
+    config = config_of(options.model)
+    data = own_data.read_one(options, config)
     from bertbook.finetuning import finetune as finetuning
 
     settings = options.max_length, options.batch_size
@@ -324,7 +336,8 @@ def evaluate(options) -> None:
         metrics = _evaluate_translator(options.model, data, *settings)
     else:
         model = load_finetuned(options.model)
-        data = own_data.with_labels_for(data, model)
+        skip = options.skip_bad_rows
+        data = own_data.with_labels_for(data, model, skip)
         with_report = folder is not None
         metrics = finetuning.evaluate(
             model, data, *settings, report=with_report
@@ -360,8 +373,12 @@ def load_finetuned(name_or_dir):
 
 def architectures_of(name_or_dir) -> list[str]:
     """Returns what the config of a folder says that it holds."""
-    config = read_json(find_folder(name_or_dir) / "config.json")
-    return config.get("architectures") or ["none"]
+    return config_of(name_or_dir).get("architectures") or ["none"]
+
+
+def config_of(name_or_dir) -> dict[str, Any]:
+    """Returns what the config of a folder holds."""
+    return read_json(find_folder(name_or_dir) / "config.json")
 
 
 def predict_rows(

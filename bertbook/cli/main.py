@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bertbook import runtime
+from bertbook.checks import RowErrors
 from bertbook.cli import (
     convert,
     corpus,
@@ -40,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     It is 0, or `REFUSED` after an error of the user, `FAILED` where memory is
     full, `INTERRUPTED` after Ctrl-C, `READER_GONE` where what reads the output
-    has gone. An error is one line on standard error.
+    has gone. An error is one line on standard error, and one more for each row
+    of a file that does not fit.
 
     Args:
         arguments: The words after `bertbook`.
@@ -130,13 +132,17 @@ def _end_interrupted(options) -> int:
 
 
 def _end_with(text, status: int) -> int:
-    """Prints one line on standard error; returns the exit status."""
+    """Prints what is wrong on standard error; returns the exit status."""
     try:
         sys.stdout.flush()
     except OSError:  # a full disk: what is left cannot be written at the end
         _discard_output()
     line = " ".join(str(text).split())
-    print(f"bertbook: {line}", file=sys.stderr)
+    if isinstance(text, RowErrors):  # a line for each row
+        rows = str(text).replace("`max_length` cuts", "`--max-length` cuts")
+        print(f"bertbook: {rows}", file=sys.stderr)
+    else:
+        print(f"bertbook: {line}", file=sys.stderr)
     return processes.end_failed(status, line)
 
 

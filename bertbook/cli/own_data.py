@@ -6,13 +6,25 @@ rows are held out, which task the columns tell, and what its labels are called.
 
 import json
 import re
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bertbook.checks import each_row, is_integer, listed
 from bertbook.datasets.catalog import SETS
+from bertbook.datasets.columns import under_its_names, with_rows_of
 from bertbook.datasets.load import load_dataset
-from bertbook.datasets.own_files import MOST_NUMBERS
-from bertbook.tasks.labels import names_of, sorted_names
+from bertbook.datasets.own_files import MOST_NUMBERS, column_names
+from bertbook.tasks.label_counts import (
+    counted,
+    labels_of,
+    remarks_on_labels,
+)
+from bertbook.tasks.labels import names_of
+from bertbook.tasks.tags import fit_tags
 
 # The task of a data set, and the columns that it needs.
 TASKS = {
@@ -46,7 +58,6 @@ SEPARATORS = "|;,"
 # A call in a message of `load_dataset`, and a keyword in it with its value.
 CALL = re.compile(r'load_dataset\("[^"]*", ([^()]*)\)')
 KEYWORD = re.compile(r'\b([a-z]+(?:_pair)?)_column\b(?:="([^"]*)",?)?')
-MOST_SHOWN = 10  # labels
 
 
 def add_columns(parser: Any, names: Any = tuple(COLUMNS)) -> None:
@@ -59,6 +70,16 @@ def add_columns(parser: Any, names: Any = tuple(COLUMNS)) -> None:
             help=f"column of the {COLUMNS[name]}; without it "
             f"{name.replace('-', '_')}",
         )
+
+
+def add_skip(add: Any) -> None:
+    """Adds the option that leaves out rows that do not fit."""
+    add(
+        "--skip-bad-rows",
+        action="store_true",
+        help="leave out rows of a file that do not fit, and say how many, by "
+        "kind; without it they are an error that names their lines",
+    )
 
 
 def add_held_out(parser: Any) -> None:
@@ -87,6 +108,28 @@ def named_columns(options: Any) -> dict[str, str]:
     }
 
 
+def remembered_columns(
+    path: str | None, config: Mapping[str, Any] | None, options: Any
+) -> dict[str, Any]:
+    """Returns the columns of a table: named ones, else those of a fine-tuning.
+
+    Args:
+        path: A table, as `load_dataset` takes it.
+        config: What `config.json` of the model holds; None for nothing.
+        options: What the command was given.
+    """
+    named = named_columns(options)
+    past = (config or {}).get("bertbook_finetuning") or {}
+    known = past.get("columns") or {}
+    if path is None or not known or not Path(path).expanduser().is_file():
+        return named
+    names = column_names(Path(path).expanduser(), {*known.values()})
+    kept = {
+        f"{role}_column": name for role, name in known.items() if name in names
+    }
+    return {**kept, **named}
+
+
 def read_parts(options: Any) -> tuple[dict, dict | None]:
     """Returns what `finetune` trains on, and what it chooses by, if anything.
 
@@ -98,6 +141,7 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     share = _share(options.dev)
     if options.mend:
         columns["mended"] = _Told()
+    columns |= _action(options)
     has_parts = name in SETS or Path(name).expanduser().is_dir()
     if share is not None and has_parts:
         raise ValueError(
@@ -107,7 +151,7 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     if share is not None:
         held_out = columns | {"dev": share, "seed": options.seed}
         train = load(name, "train", data_dir, **held_out)
-        return train, load(name, "dev", data_dir, **held_out)
+        return train, load(name, "dev", data_dir, tells=False, **held_out)
     train = load(name, "train" if has_parts else None, data_dir, **columns)
     if options.dev is not None:
         return train, load(options.dev, given_as="--dev", **columns)
@@ -125,13 +169,18 @@ class _Told(list):
             print(": ".join(change))
 
 
-def read_one(options: Any) -> dict:
+def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
     """Returns the rows that `evaluate` measures on.
+
+    Args:
+        options: What the command was given.
+        config: What `config.json` of the model holds; None for nothing.
 
     Raises:
         ValueError: `--dev` is no share.
     """
-    columns: dict[str, Any] = named_columns(options)
+    columns: dict[str, Any]
+    columns = remembered_columns(options.dataset, config, options)
     name, split = options.dataset, options.split
     if options.dev is not None:
         share = _share(options.dev)
@@ -144,7 +193,13 @@ def read_one(options: Any) -> dict:
         split = split or "dev"
     elif split is None and Path(name).is_dir():
         split = "dev"
+    columns |= _action(options)
     return load(name, split, options.data_dir, **columns)
+
+
+def _action(options: Any) -> dict[str, str]:
+    """Returns what happens to bad rows, as `load_dataset` takes it."""
+    return {"bad_rows": "skip"} if options.skip_bad_rows else {}
 
 
 def load(
@@ -153,9 +208,18 @@ def load(
     data_dir: str | None = None,
     *,
     given_as: str = "dataset",
+    tells: bool = True,
     **options: Any,
 ) -> dict:
     """Returns what `load_dataset` reads, all rows of a file without a split.
+
+    Args:
+        name: As in `load_dataset`; `split` and `data_dir` alike.
+        split: The part.
+        data_dir: A folder of official files.
+        given_as: What the command calls `name`.
+        tells: Whether to say what is left out.
+        **options: More keywords of `load_dataset`.
 
     Raises:
         ValueError: As `load_dataset`; columns are named as their options.
@@ -164,7 +228,12 @@ def load(
     if split is not None:
         options["split"] = split
     try:
-        return load_dataset(name, data_dir=data_dir, **options)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            data = load_dataset(name, data_dir=data_dir, **options)
+        for warning in caught if tells else ():
+            tell(as_options(str(warning.message), given_as))
+        return data
     except UnicodeError:  # has no message of its own
         raise
     except (ValueError, FileNotFoundError) as error:
@@ -172,6 +241,11 @@ def load(
             message = as_options(error.args[0], given_as)
             error.args = (message, *error.args[1:])
         raise
+
+
+def tell(message: str) -> None:
+    """Prints a remark on standard error, where no result is."""
+    print(f"bertbook: {message}", file=sys.stderr)
 
 
 def as_options(message: str, given_as: str = "dataset") -> str:
@@ -189,7 +263,10 @@ def as_options(message: str, given_as: str = "dataset") -> str:
     message = CALL.sub(lambda call: f"`{call[1]}`", message)
     message = KEYWORD.sub(_option, message)
     message = message.replace("`mended`", "`--mend`")
-    return message.replace("`name`", f"`{given_as}`")
+    message = message.replace('`bad_rows="skip"`', "`--skip-bad-rows`")
+    message = message.replace("`bad_rows`", "`--skip-bad-rows`")
+    # Elsewhere it may be a column of the user.
+    return re.sub(r"\A`name`", f"`{given_as}`", message)
 
 
 def _option(keyword: re.Match) -> str:
@@ -305,16 +382,30 @@ def with_labels_of(data: dict, task: str) -> dict:
         return data
     labels = data["label"]
     if task == "regression":
-        labels = [_number(label, row) for row, label in enumerate(labels)]
+        with under_its_names(data):
+            labels = each_row(_number, labels)
     elif task == "several-labels":
         labels = [[*map(_name, several)] for several in _split(labels)]
     else:
         labels = [_name(label) for label in labels]
-    return {**data, "label": labels}
+    return with_rows_of({**data, "label": labels}, data)
 
 
-def with_labels_for(data: dict, model: Any) -> dict:
-    """Returns columns whose labels are called as a model calls them."""
+def with_labels_for(data: dict, model: Any, skip: bool = False) -> dict:
+    """Returns columns whose labels are called as a model calls them.
+
+    Args:
+        data: Columns.
+        model: A model that has learned its labels.
+        skip: Whether to leave out rows with labels that it does not know.
+    """
+    named = _named_for(data, model, skip)
+    known = model.config.id2label or {}
+    return with_known_labels(named, known.values()) if skip else named
+
+
+def _named_for(data: dict, model: Any, skip: bool) -> dict:
+    """Returns columns with the names of a model as labels, where they fit."""
     names = getattr(model.config, "id2label", None)
     problem = getattr(model, "problem_type", None)
     if "label" not in data or problem is None:
@@ -327,7 +418,40 @@ def with_labels_for(data: dict, model: Any) -> dict:
     task = "several-labels" if several else "classification"
     named = with_labels_of(data, task)
     used = {name for label in named["label"] for name in labels_in(label)}
-    return named if used <= {*names.values()} else data
+    known = {*names.values()}
+    return named if used <= known or (skip and used & known) else data
+
+
+def with_known_labels(data: dict, known: Iterable[str]) -> dict:
+    """Returns the rows whose labels or tags are known; says how many are not.
+
+    Args:
+        data: Columns, labels as `with_labels_of` gives them.
+        known: The labels of a model; none where they are numbers.
+    """
+    names = set(known)
+    column = next((name for name in ("label", "tags") if name in data), None)
+    if not names or column is None or "choices" in data:
+        return data
+    kept: list[int] = []
+    new: Counter[Any] = Counter()
+    for row, value in enumerate(data[column]):
+        labels = labels_in(value)
+        if column == "tags" and not all(map(is_integer, labels)):
+            labels = fit_tags(labels, names)
+        is_known = all(is_integer(x) or x in names for x in labels)
+        new.update(x for x in labels if x not in names and not is_known)
+        if is_known:
+            kept.append(row)
+    left = len(data[column]) - len(kept)
+    if not left:
+        return data
+    tell(
+        f"{left:,} of {len(data[column]):,} rows were left out: labels that "
+        f"the model does not know, {listed(new)}."
+    )
+    rows = {name: [values[n] for n in kept] for name, values in data.items()}
+    return with_rows_of(rows, data, kept)
 
 
 def labels_in(value: Any) -> list:
@@ -336,19 +460,22 @@ def labels_in(value: Any) -> list:
 
 
 def say_task(data: dict, dev: dict | None, task: str) -> None:
-    """Prints what is learned from how many rows, and which labels there are."""
+    """Prints what is learned from how many rows, and counts of the labels.
+
+    What is odd about the labels is told on standard error.
+    """
     rows = len(next(iter(data.values())))
     text = f"task: {task}, {rows:,} rows"
-    if task in ("classification", "several-labels"):
-        names = {n for label in data["label"] for n in labels_in(label)}
-        shown = ", ".join(sorted_names(names)[:MOST_SHOWN])
-        more = ", ..." if len(names) > MOST_SHOWN else ""
-        text += f", {len(names)} labels: {shown}{more}"
+    kinds = {label for labels in labels_of(data) for label in labels}
+    if task in ("classification", "several-labels", "tags") and kinds:
+        text += f", {len(kinds)} labels: {counted(data)}"
     print(text)
     if dev is None:
         print("no dev part, so the last weights stay; `--dev 0.1` makes one")
     else:
         print(f"dev: {len(next(iter(dev.values()))):,} rows")
+    for remark in remarks_on_labels(data, dev):
+        tell(remark)
 
 
 def _name(label: Any) -> str:
@@ -360,7 +487,7 @@ def _name(label: Any) -> str:
     return str(label)
 
 
-def _number(label: Any, row: int) -> float:
+def _number(row: int, label: Any) -> float:
     """Returns a label of a regression."""
     try:
         return float(label)

@@ -5,10 +5,12 @@ import csv
 import io
 import itertools
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bertbook.checks import listed
 from bertbook.cli import finetuning, own_data
 from bertbook.cli.parsing import add_command, count
 from bertbook.cli.texts import (
@@ -18,6 +20,7 @@ from bertbook.cli.texts import (
     number_lines,
     read_lines,
 )
+from bertbook.datasets import own_files
 from bertbook.files import parse_json
 
 FORMATS = ("json", "tsv")
@@ -46,7 +49,8 @@ def add_commands(commands) -> None:
     add(
         "--max-length",
         type=count,
-        help="tokens that texts are cut to; without it none is cut",
+        help="tokens that texts are cut to; without it those of the run, if "
+        "it had any",
     )
     add("--batch-size", type=count, default=32, help="rows at a time")
     add(
@@ -63,12 +67,14 @@ def add_commands(commands) -> None:
     add_texts(
         parser,
         "one text; or the parts of one row: text and second text, question "
-        "and context, text and choices. With --text-column or its like, a "
-        "table: a file with those columns",
+        "and context, text and choices. Or a table, with --text-column or its "
+        "like, or with the columns of the run",
         "text file, a row a line, its parts between tabs, empty lines left "
-        "out; with --text-column or its like a table",
+        "out; or a table, with --text-column or its like or the columns of "
+        "the run",
     )
     own_data.add_columns(parser, TABLE_COLUMNS)
+    own_data.add_skip(add)
 
 
 def predict(options) -> None:
@@ -77,7 +83,7 @@ def predict(options) -> None:
     Raises:
         ValueError: No text comes in, or one does not fit the model.
     """
-    columns = own_data.named_columns(options)
+    columns = _columns(options)
     if columns and not options.file and len(options.text) == 1:
         options.file, options.text = options.text[0], []
     check_source("predict", options)
@@ -93,7 +99,8 @@ def predict(options) -> None:
     model = finetuning.load_finetuned(options.model)
     writer = Writer(model, options)
     rows = itertools.chain([first], rows)
-    fitting = parts_of(rows, model.architecture, bool(columns))
+    skipped: list[int] | None = [] if options.skip_bad_rows else None
+    fitting = parts_of(rows, model.architecture, bool(columns), skipped)
 
     def compute(found: list[Any]) -> list[Any]:
         return finetuning.predict_rows(
@@ -109,13 +116,33 @@ def predict(options) -> None:
             return compute(found)
 
     answers = itertools.chain(
-        answer([next(fitting)], 1, compute_at_once),
+        answer(itertools.islice(fitting, 1), 1, compute_at_once),
         answer(fitting, options.batch_size, compute),
     )
     for number, ((name, _), prediction) in enumerate(answers, 1):
         writer.write(name, prediction)
         writer.show(number)
     writer.end()
+    if skipped:
+        own_data.tell(
+            f"left out {len(skipped):,} lines that do not fit: "
+            f"{listed(skipped)}."
+        )
+
+
+def _columns(options: Any) -> dict[str, str]:
+    """Returns the columns of a table: named ones, else as the model knows."""
+    named = own_data.named_columns(options)
+    path = options.file
+    if path is None and len(options.text) == 1:
+        path = options.text[0]
+    texts = named.keys() - {"id_column"}
+    if texts or path is None or not own_files.is_own(path):
+        return named
+    config = finetuning.config_of(options.model)
+    found = own_data.remembered_columns(path, config, options)
+    read = {f"{x}_column" for names in READ.values() for x in names}
+    return named | {role: x for role, x in found.items() if role in read}
 
 
 @contextlib.contextmanager
@@ -153,7 +180,7 @@ def _read_rows(options: Any, columns: dict[str, str]) -> Iterator[Any]:
         if options.file in (None, "-"):
             yield from _read_table(read_lines("-"), columns)
         else:
-            yield from _load_table(options.file, columns)
+            yield from _load_table(options, columns)
     elif options.text:
         yield 1, options.text
     else:
@@ -164,23 +191,31 @@ def _read_rows(options: Any, columns: dict[str, str]) -> Iterator[Any]:
                 yield row[0], row[1].split("\t")
 
 
-def _load_table(path: str, columns: dict[str, str]) -> Iterator[Any]:
+def _load_table(options: Any, columns: dict[str, str]) -> Iterator[Any]:
     """Yields the rows of a file with columns, as dicts; labels are not read."""
+    more: dict[str, Any] = {}
+    if options.skip_bad_rows:
+        more["bad_rows"] = "skip"
     learned = "answers" if "question_column" in columns else "label"
-    data = own_data.load(path, **{f"{learned}_column": ""}, **columns)
-    for number, values in enumerate(zip(*data.values(), strict=True), 1):
-        yield number, dict(zip(data, values, strict=True))
+    more[f"{learned}_column"] = ""
+    data = own_data.load(options.file, **(more | columns))
+    places = getattr(data, "places", [])
+    for number, values in enumerate(zip(*data.values(), strict=True)):
+        line = re.fullmatch("line ([0-9]+)", places[number] if places else "")
+        row = dict(zip(data, values, strict=True))
+        yield int(line[1]) if line else number + 1, row
 
 
 def _read_table(
     lines: Iterable[str | None], columns: dict[str, str]
 ) -> Iterator[Any]:
-    """Yields the rows of a table that comes in by lines, as dicts.
+    """Yields the rows of a table that comes in by lines, as dicts or errors.
 
     Lines of JSON begin with a brace. Else the first line names the columns,
     and tabs or commas separate them; a row is one line.
     """
     names: list[str] | None = None
+    delimiter = ","
     wanted = {c: name.removesuffix("_column") for name, c in columns.items()}
     for row in number_lines(lines):
         if row is None or not row[1]:
@@ -188,33 +223,48 @@ def _read_table(
                 yield None
             continue
         number, line = row
-        if line.startswith("{"):
-            values = _json_row(line, number)
-        elif names is None:
+        if names is None and not line.startswith("{"):
             delimiter = "\t" if "\t" in line else ","
             names = _fields(line, delimiter, number)
-            twice = [name for name in wanted if names.count(name) > 1]
-            if twice:
-                raise ValueError(
-                    f"Line {number} must name a column once. Received: "
-                    f"{twice[0]!r} {names.count(twice[0])} times."
-                )
+            _check_once(names, wanted, number)
             continue
-        else:
-            fields = _fields(line, delimiter, number)
-            if len(fields) != len(names):
-                raise ValueError(
-                    f"Line {number} must hold {len(names)} fields, as the "
-                    f"first line. Received: {len(fields)}."
-                )
-            values = dict(zip(names, fields, strict=True))
-        yield (
-            number,
-            {
-                role: _column(values, header, number)
-                for header, role in wanted.items()
-            },
+        try:
+            if line.startswith("{"):
+                values = _json_row(line, number)
+            else:
+                values = _delimited_row(line, delimiter, number, names or [])
+            yield (
+                number,
+                {
+                    role: _column(values, header, number)
+                    for header, role in wanted.items()
+                },
+            )
+        except ValueError as error:
+            yield number, error
+
+
+def _check_once(names: list[str], wanted: Iterable[str], number: int) -> None:
+    """Refuses a table with two columns of a name that is read."""
+    twice = [name for name in wanted if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"Line {number} must name a column once. Received: "
+            f"{twice[0]!r} {names.count(twice[0])} times."
         )
+
+
+def _delimited_row(
+    line: str, delimiter: str, number: int, names: list[str]
+) -> dict[str, str]:
+    """Returns the values of a line with delimiters."""
+    fields = _fields(line, delimiter, number)
+    if len(fields) != len(names):
+        raise ValueError(
+            f"Line {number} must hold {len(names)} fields, as the first "
+            f"line. Received: {len(fields)}."
+        )
+    return dict(zip(names, fields, strict=True))
 
 
 def _fields(line: str, delimiter: str, number: int) -> list[str]:
@@ -257,9 +307,18 @@ def _column(values: dict, name: str, number: int) -> Any:
 
 
 def parts_of(
-    rows: Iterable[Any], architecture: str, is_table: bool
+    rows: Iterable[Any],
+    architecture: str,
+    is_table: bool,
+    skipped: list[int] | None = None,
 ) -> Iterator[Any]:
     """Yields numbered rows as a name, if any, and the parts that a model reads.
+
+    Args:
+        rows: Numbered rows: parts, columns, or what is wrong with a row.
+        architecture: The class of the model.
+        is_table: Whether rows have columns.
+        skipped: Gets the lines that do not fit; None refuses them.
 
     Raises:
         ValueError: A row has other parts than the model reads, or than the
@@ -272,16 +331,37 @@ def parts_of(
             yield None
             continue
         number, parts = row
-        name = parts.get("id") if is_table else None
-        if is_table:
-            parts = _parts_of_table(parts, architecture)
-        width = len(parts) if width is None else width
-        if not fewest <= len(parts) <= most or len(parts) != width:
-            raise ValueError(
-                f"Line {number} must hold {description}, separated by tabs, "
-                f"as many as the other lines. Received: {len(parts)} parts."
-            )
+        try:
+            if isinstance(parts, ValueError):
+                raise parts
+            name = parts.get("id") if is_table else None
+            if is_table:
+                parts = _parts_of_table(parts, architecture)
+            _check_texts(parts, number)
+            alike = width in (None, len(parts))
+            if not fewest <= len(parts) <= most or not alike:
+                raise ValueError(
+                    f"Line {number} must hold {description}, separated by "
+                    "tabs, as many as the other lines. Received: "
+                    f"{len(parts)} parts."
+                )
+        except ValueError:
+            if skipped is None:
+                raise
+            skipped.append(number)
+            continue
+        width = len(parts)
         yield number, (name, parts)
+
+
+def _check_texts(parts: list, number: int) -> None:
+    """Refuses a part without a text."""
+    for part in parts:
+        if isinstance(part, str) and not part.strip():
+            raise ValueError(
+                f"Line {number} must hold a text in each part. Received: "
+                f"{part!r}."
+            )
 
 
 def _parts_of_table(values: dict, architecture: str) -> list:

@@ -8,7 +8,8 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ TOGETHER = {
     frozenset({"code", "word"}): str,
     frozenset({"list"}): list,
 }
+WHAT = {int: "an integer", float: "a number", str: "a name", list: "a list"}
 # A text in quotes, which stays, or an array, of which its list does.
 ARRAY = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
@@ -138,8 +140,10 @@ def list_of(place: str, column: str, value: Any, typed: bool) -> list[Any]:
     return value
 
 
-def weight_of(place: str, value: Any, typed: bool) -> float:
+def weight_of(place: str, column: str, value: Any, typed: bool) -> float:
     """Returns a weight.
+
+    The arguments are those of `list_of`.
 
     Raises:
         ValueError: It is no finite number, or below 0.
@@ -149,14 +153,18 @@ def weight_of(place: str, value: Any, typed: bool) -> float:
         number = float(value)
     if not 0 <= number < float("inf"):
         raise ValueError(
-            f"{place}: `weight` must be a finite number, 0 or above. "
+            f"{place}: `{column}` must be a finite number, 0 or above. "
             f"Received: {shown(value)}."
         )
     return number
 
 
 def read_labels(
-    file: Any, places: Sequence[str], values: Sequence[Any], typed: bool
+    file: Any,
+    places: Sequence[str],
+    values: Sequence[Any],
+    typed: bool,
+    column: str = "label",
 ) -> list[Any]:
     """Returns a column of labels: integers, scores, names, or lists of labels.
 
@@ -168,6 +176,7 @@ def read_labels(
         places: The line of each value.
         values: What the table holds.
         typed: Whether values have types; else lists are written as JSON.
+        column: What the file calls the column.
 
     Raises:
         ValueError: A label is missing, or two are of different types.
@@ -176,27 +185,27 @@ def read_labels(
         typed, values = (
             True,
             [
-                parse_value(value, f"{file}, {place}, `label`")
+                parse_value(value, f"{file}, {place}, `{column}`")
                 for place, value in zip(places, values, strict=True)
             ],
         )
     values = [x.strip() if isinstance(x, str) else x for x in values]
     first: dict[str, int] = {}
     for row, (place, value) in enumerate(zip(places, values, strict=True)):
-        kind = kind_of_label(f"{file}, {place}", value, typed)
+        kind = kind_of_label(f"{file}, {place}", value, typed, column)
         first.setdefault(kind, row)
     if "comma" in first and first.keys() <= {"comma", "integer"}:
         row = first["comma"]
         raise ValueError(
-            f"{file}, {places[row]}: `label` must have a decimal point, as in "
-            f"3.5, where it is a score. Received: {values[row]!r}."
+            f"{file}, {places[row]}: `{column}` must have a decimal point, as "
+            f"in 3.5, where it is a score. Received: {values[row]!r}."
         )
     kinds = frozenset("word" if kind == "comma" else kind for kind in first)
     if kinds not in TOGETHER:
         rows = sorted(first.values())[:2]
         raise ValueError(
-            f"{file}: `label` must be all integers, all scores, all names or "
-            "all lists; a missing label has no word of its own. Received: "
+            f"{file}: `{column}` must be all integers, all scores, all names "
+            "or all lists; a missing label has no word of its own. Received: "
             + " and ".join(f"{shown(values[r])} in {places[r]}" for r in rows)
             + "."
         )
@@ -204,8 +213,10 @@ def read_labels(
     return [change(value) for value in values]
 
 
-def kind_of_label(place: str, value: Any, typed: bool) -> str:
-    """Returns what a label is.
+def kind_of_label(
+    place: str, value: Any, typed: bool, column: str = "label"
+) -> str:
+    """Returns what a label is; the arguments are those of `list_of`.
 
     Raises:
         ValueError: It is missing, or none of a name, a number and a list.
@@ -214,13 +225,14 @@ def kind_of_label(place: str, value: Any, typed: bool) -> str:
     missing = value is None or value == "" or _is_nan(value)
     if missing:
         raise ValueError(
-            f"{place}: `label` must not be missing. Received: {shown(value)}."
+            f"{place}: `{column}` must not be missing. Received: "
+            f"{shown(value)}."
         )
     if isinstance(value, str):
-        _check_name(place, value)
+        _check_name(place, value, column)
         return "word" if typed else _kind_of_text(value)
     if isinstance(value, list):
-        _check_list(place, value)
+        _check_list(place, value, column)
         return "list"
     if isinstance(value, bool | np.bool_):
         return "truth"
@@ -228,21 +240,21 @@ def kind_of_label(place: str, value: Any, typed: bool) -> str:
         return "integer"
     if is_integer(value):
         raise ValueError(
-            f"{place}: `label` must be an integer of 64 bits. Received: "
+            f"{place}: `{column}` must be an integer of 64 bits. Received: "
             f"{shown(value)}."
         )
     if abs(as_number(value)) < float("inf"):  # not NaN either
         return "decimal"
     raise ValueError(
-        f"{place}: `label` must be a name, a finite number or a list of "
+        f"{place}: `{column}` must be a name, a finite number or a list of "
         f"labels. Received: {shown(value)}."
     )
 
 
-def _check_name(place: str, value: str) -> None:
+def _check_name(place: str, value: str, column: str) -> None:
     """Refuses a name that no file can hold."""
     try:
-        check_text(value, "label")
+        check_text(value, column)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
 
@@ -267,46 +279,80 @@ def _is_json(value: str) -> bool:
     return True
 
 
-def _check_list(place: str, labels: list[Any]) -> None:
+def _check_list(place: str, labels: list[Any], column: str) -> None:
     """Refuses a list that holds anything but names or anything but numbers."""
     names = [isinstance(label, str) and bool(label) for label in labels]
     for label in labels:
         if isinstance(label, str):
-            _check_name(place, label)
+            _check_name(place, label, column)
     numbers = [as_number(label) == as_number(label) for label in labels]
     truths = [isinstance(label, bool) for label in labels]
     if not any(map(all, (names, numbers, truths))):
         raise ValueError(
-            f"{place}: `label` must be a list of names, of integers, or of "
+            f"{place}: `{column}` must be a list of names, of integers, or of "
             f"zeros and ones. Received: {shown(labels)}."
         )
 
 
-def names_that_hold(
-    file: Any, places: Sequence[str], columns: Mapping[str, Sequence[Any]]
-) -> list[list[str]]:
-    """Returns for each row the names of the columns that hold 1.
+def held_names(
+    place: str, names: Sequence[str], values: Sequence[Any]
+) -> list[str]:
+    """Returns the names of the columns that hold 1 in a row.
 
     Args:
-        file: The file, for messages.
-        places: The line of each row.
-        columns: For each label its column of zeros and ones.
+        place: The file and the line, for messages.
+        names: The names of columns of zeros and ones.
+        values: The value of each.
 
     Raises:
         ValueError: A value is neither 0 nor 1.
     """
-    held: list[list[str]] = [[] for _ in places]
-    for name, column in columns.items():
-        for labels, place, value in zip(held, places, column, strict=True):
-            flag = value.strip().lower() if isinstance(value, str) else value
-            if flag not in (0, 1, *FLAGS):
-                raise ValueError(
-                    f"{file}, {place}: `{name}` must be 0 or 1, as one of "
-                    f"several columns of labels. Received: {shown(value)}."
-                )
-            if FLAGS.get(flag, flag):
-                labels.append(name)
+    held = []
+    for name, value in zip(names, values, strict=True):
+        flag = value.strip().lower() if isinstance(value, str) else value
+        if isinstance(flag, list) or flag not in (0, 1, *FLAGS):
+            raise ValueError(
+                f"{place}: `{name}` must be 0 or 1, as one of "
+                f"several columns of labels. Received: {shown(value)}."
+            )
+        if FLAGS.get(flag, flag):
+            held.append(name)
     return held
+
+
+def odd_labels(
+    values: Sequence[Any], typed: bool, column: str
+) -> dict[int, str]:
+    """Returns what is wrong with labels of another kind than most.
+
+    Args:
+        values: Labels, of which `kind_of_label` knows the kind.
+        typed: Whether values have types.
+        column: What their column is called.
+
+    Returns:
+        A message by the number of a row. There is none where one kind goes
+        with all others, and none where no kind is that of most rows.
+    """
+    kinds = [kind_of_label("", value, typed) for value in values]
+    if set(kinds) <= {"comma", "integer", "decimal"}:  # 3,5 is for 3.5
+        return {}
+    kinds = ["word" if kind == "comma" else kind for kind in kinds]
+    counts = Counter(kinds)
+    together = [kinds for kinds in TOGETHER if kinds <= counts.keys()]
+    if frozenset(counts) in TOGETHER or not together:
+        return {}
+    most = max(together, key=lambda kinds: sum(counts[k] for k in kinds))
+    share = sum(counts[kind] for kind in most)
+    if 2 * share <= len(kinds):
+        return {}
+    what = WHAT[TOGETHER[most]]
+    return {
+        row: f"`{column}` must be {what}, as in {share:,} of {len(kinds):,} "
+        f"rows. Received: {shown(values[row])}."
+        for row, kind in enumerate(kinds)
+        if kind not in most
+    }
 
 
 def _is_nan(value: Any) -> bool:

@@ -5,12 +5,13 @@ Polars, a `Dataset` of Hugging Face or a table of Arrow. Each is known by what
 it offers, so that none of these packages is imported.
 """
 
+import contextlib
 import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from bertbook.checks import is_integer
+from bertbook.checks import RowErrors, is_integer, without_place
 
 # The roles of columns, and what files may call them, in small letters.
 NAMES = {
@@ -39,6 +40,82 @@ REMEDY = (
     "a dict of columns, a list of dicts, a DataFrame or a `Dataset` of Hugging "
     "Face"
 )
+
+
+class SourceColumns(dict[str, Any]):
+    """Columns that know what their source calls them and their rows.
+
+    Args:
+        columns: The columns.
+        file: What the file is called in messages; "" for a table in memory.
+        places: The place of each row in the file, such as "line 3".
+        names: What the source calls our columns, where it has another name.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Any],
+        file: str = "",
+        places: Sequence[str] = (),
+        names: Mapping[str, str] | None = None,
+    ):
+        super().__init__(columns)
+        self.file = file
+        self.places = list(places)
+        self.names = dict(names or {})
+
+    def told(self, errors: RowErrors) -> RowErrors:
+        """Returns errors of rows under the names and lines of the source."""
+        faults, rule = errors.faults, errors.rule
+        # Places are of no use where somebody has changed the columns.
+        if self.places and errors.total == len(self.places):
+            rule = f"{self.file} must hold rows that fit"
+            faults = [
+                (row, f"{self.file}, {self.places[row]}: {text}")
+                for row, text in without_place(errors)
+            ]
+        faults = [(row, self._named(text)) for row, text in faults]
+        return RowErrors(faults, errors.total, rule, errors.advice)
+
+    def _named(self, message: str) -> str:
+        """Returns a message with what the source calls the columns."""
+        for ours, theirs in self.names.items():
+            message = message.replace(f"`{ours}`", f"`{theirs}`")
+            message = message.replace(f"`{ours}[", f"`{theirs}[")
+        return message
+
+
+def with_rows_of(
+    columns: Mapping[str, Any], data: Any, kept: Sequence[int] | None = None
+) -> dict[str, Any]:
+    """Returns columns that know the places of other columns with their rows.
+
+    Args:
+        columns: The columns.
+        data: Those whose rows they have.
+        kept: The numbers of these rows; None for all.
+    """
+    if not isinstance(data, SourceColumns):
+        return dict(columns)
+    places = data.places
+    if kept is not None:
+        places = [places[row] for row in kept if row < len(places)]
+    return SourceColumns(columns, data.file, places, data.names)
+
+
+@contextlib.contextmanager
+def under_its_names(data: Any) -> Iterator[None]:
+    """Names rows and columns in errors of the body as the source does.
+
+    Args:
+        data: Columns, of a `SourceColumns` where a source is known.
+    """
+    try:
+        yield
+    except RowErrors as errors:
+        if not isinstance(data, SourceColumns):
+            raise
+        raise data.told(errors) from None
 
 
 def as_columns(data: Any, name: str) -> dict[str, Any]:
@@ -99,7 +176,10 @@ def with_known_names(columns: dict[str, Any]) -> dict[str, Any]:
         fitting = [lower[name] for name in names if name in lower]
         if len(fitting) == 1 and role not in columns:
             ours.setdefault(fitting[0], role)
-    return {ours.get(name, name): column for name, column in columns.items()}
+    named = {ours.get(name, name): column for name, column in columns.items()}
+    if isinstance(columns, SourceColumns) or not ours:
+        return with_rows_of(named, columns)
+    return SourceColumns(named, names={ours[name]: name for name in ours})
 
 
 def check_as_many(values: Any, name: str, others: Any, of: str) -> None:
@@ -230,7 +310,7 @@ def _of_dict(data: Mapping, name: str) -> dict[str, Any]:
                 f"`{name}` must be one data set, such as `data[{key!r}]`. "
                 f"Received: {type(data).__name__} of {names}."
             )
-    return dict(data)
+    return with_rows_of(data, data)
 
 
 def _of_rows(data: Sequence, name: str) -> dict[str, Any]:

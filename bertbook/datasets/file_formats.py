@@ -91,6 +91,8 @@ class _Form:
 def _delimited(file: DataFile, form: _Form) -> Table:
     """Returns a table of texts, of which the first record has the names."""
     _, header = next(_records(file, form), (0, []))
+    if isinstance(header, ValueError):
+        raise header
     if len(header) > 1 and all(name[:1] == " " for name in header[1:]):
         form = _Form(form.delimiter, form.quoted, form.skip, spaced=True)
     names = [name.strip() for name in header]
@@ -103,6 +105,9 @@ def _delimited(file: DataFile, form: _Form) -> Table:
     def read(columns: Sequence[str]) -> Iterator[Row]:
         places = [names.index(column) for column in columns]
         for number, fields in itertools.islice(_records(file, form), 1, None):
+            if isinstance(fields, ValueError):
+                yield f"line {number}", fields
+                continue
             if len(fields) != len(names):
                 wrong = ValueError(
                     f"{file}, line {number}: there must be {len(names)} "
@@ -115,11 +120,14 @@ def _delimited(file: DataFile, form: _Form) -> Table:
     return Table(names, read, typed=False)
 
 
-def _records(file: DataFile, form: _Form) -> Iterator[tuple[int, list[str]]]:
-    """Yields each record with the number of its last line.
+def _records(
+    file: DataFile, form: _Form
+) -> Iterator[tuple[int, list[str] | ValueError]]:
+    """Yields each record with the number of its last line, or its error.
 
     Raises:
-        ValueError: A record is not CSV.
+        ValueError: A record of several lines is not CSV: a quote too many may
+            have made one of many.
     """
     lines = itertools.islice(file.lines(), form.skip, None)
     if not form.quoted:
@@ -134,13 +142,23 @@ def _records(file: DataFile, form: _Form) -> Iterator[tuple[int, list[str]]]:
         strict=True,
     )
     with _long_fields():
-        try:
-            for fields in reader:
+        while True:
+            before = reader.line_num + form.skip
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                number = reader.line_num + form.skip
+                text = f"{file}, line {number}: {error}"
+                if number > before + 1:
+                    raise ValueError(
+                        f"{text}; the row begins in line {before + 1}."
+                    ) from error
+                yield number, ValueError(f"{text}.")
+            else:
                 if fields:  # there are none in an empty line
                     yield reader.line_num + form.skip, fields
-        except csv.Error as error:
-            number = reader.line_num + form.skip
-            raise ValueError(f"{file}, line {number}: {error}.") from error
 
 
 @contextlib.contextmanager
@@ -164,6 +182,8 @@ def _delimiter(file: DataFile, known: Callable[[str], bool]) -> str:
         records: list[list[str]] = []
         with contextlib.suppress(ValueError):  # not CSV with this one
             for _, fields in _records(file, _Form(delimiter)):
+                if isinstance(fields, ValueError):
+                    raise fields
                 records.append(fields)
                 if len(records) == SAMPLE:
                     break
@@ -210,13 +230,10 @@ def open_json_lines(file: DataFile, known: Callable[[str], bool]) -> Table:
         known: Tells whether a name of a column says that it is one.
 
     Raises:
-        ValueError: The first line is no JSON object. Reading refuses others
-            that are none, lack a column that is read, or have one that the
-            first line lacks.
+        ValueError: No line is a JSON object. Reading finds those that are
+            none, lack a column that is read, or have one that the first lacks.
     """
-    objects = _objects(file)
-    _, first = next(objects, ("", {}))
-    return _table_of_objects(file, list(first), lambda: _objects(file), known)
+    return _table_of_objects(file, lambda: _objects(file), known)
 
 
 def open_json(
@@ -253,8 +270,7 @@ def open_json(
         for number, value in enumerate(values):
             yield f"row {number}", _object(file, f"row {number}", value)
 
-    names = [name for _, value in itertools.islice(rows(), 1) for name in value]
-    return _table_of_objects(file, names, rows, known)
+    return _table_of_objects(file, rows, known)
 
 
 def _are_columns(values: Mapping) -> bool:
@@ -264,7 +280,6 @@ def _are_columns(values: Mapping) -> bool:
 
 def _table_of_objects(
     file: DataFile,
-    names: list[str],
     rows: Callable[[], Iterator[tuple[str, Any]]],
     known: Callable[[str], bool],
 ) -> Table:
@@ -272,10 +287,24 @@ def _table_of_objects(
 
     Other keys may be in some rows alone, but for one that would be a column
     if the first row had it.
+
+    Raises:
+        ValueError: There are rows, and none is an object.
     """
+    error, names = None, []
+    for _, value in rows():
+        if not isinstance(value, ValueError):
+            names = list(value)
+            break
+        error = error or value
+    if error and not names:
+        raise error
 
     def read(columns: Sequence[str]) -> Iterator[Row]:
         for place, value in rows():
+            if isinstance(value, ValueError):
+                yield place, value
+                continue
             lacking = [name for name in columns if name not in value]
             new = [name for name in value.keys() - set(names) if known(name)]
             if lacking or new:
@@ -292,22 +321,28 @@ def _table_of_objects(
 
 
 def _objects(file: DataFile) -> Iterator[tuple[str, Any]]:
-    """Yields the JSON object of each line that is not empty."""
+    """Yields the JSON object of each line that is not empty, or an error."""
     for number, line in enumerate(file.lines(), 1):
         if line.strip():
             place = f"line {number}"
-            value = parse_json(line, f"{file}, {place}")
-            yield place, _object(file, place, value)
+            try:
+                value = parse_json(line, f"{file}, {place}")
+            except ValueError as error:
+                yield place, error
+            else:
+                yield place, _object(file, place, value)
 
 
-def _object(file: DataFile, place: str, value: Any) -> dict[str, Any]:
-    """Returns a JSON object; refuses anything else."""
-    if not isinstance(value, dict):
-        raise ValueError(
-            f"{file}, {place}: a row must be a JSON object. Received: "
-            f"{type(value).__name__}."
-        )
-    return value
+def _object(
+    file: DataFile, place: str, value: Any
+) -> dict[str, Any] | ValueError:
+    """Returns a JSON object, or the error for anything else."""
+    if isinstance(value, dict):
+        return value
+    return ValueError(
+        f"{file}, {place}: a row must be a JSON object. Received: "
+        f"{type(value).__name__}."
+    )
 
 
 def open_parquet(file: DataFile) -> Table:

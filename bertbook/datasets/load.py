@@ -41,6 +41,7 @@ def load_dataset(
     dev: float | None = None,
     seed: int = 0,
     mended: list[tuple[str, str]] | None = None,
+    bad_rows: str = "error",
 ) -> Columns:
     """Loads a data set, or a file of your own, as a dict of columns.
 
@@ -116,11 +117,16 @@ def load_dataset(
             capitals. A label has its most frequent spelling. A file that is
             not UTF-8 is read as Windows writes it in the West. Words and tags
             may have spaces between them, and an answer may be the text alone.
+        bad_rows: What happens to the rows of a file of your own that do not
+            fit, such as those with an empty text or without a label. "error"
+            names all of them in one error, each with its line. "skip" leaves
+            them out, and changes nothing else; a warning says how many, by
+            kind.
 
     Returns:
         A dict of columns, as `finetune`, `evaluate` and `train_dev_split` take.
-        Of a file of your own no row is left out without `mended`: a value that
-        is missing, or of another kind, is an error that names its line.
+        That of a file of your own knows the line of each row, so that later
+        errors can name it. None is left out without `mended` or `bad_rows`.
 
     Raises:
         ValueError: `name` or `split` is unknown, a file is damaged, its
@@ -157,10 +163,11 @@ def load_dataset(
     }
     if not _is_known(name) and is_own(name):
         _refuse({"data_dir": data_dir}, "of known sets alone")
-        return load_own(name, split, asked, dev, seed, mended)
+        return load_own(name, split, asked, dev, seed, mended, bad_rows)
     named = {f"{role}_column": header for role, header in asked.items()}
     known = _check_name(name)
     own = {**named, "dev": dev, "mended": mended}
+    own["bad_rows"] = None if bad_rows == "error" else bad_rows
     _refuse(own, f"of own files alone, not of {known!r}")
     split = "dev" if split is None else split
     return SETS[known].read(find_dataset(known, split, data_dir), split)

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bertbook.checks import is_integer
+from bertbook.datasets.bad_rows import BadRows
 from bertbook.datasets.cells import shown, text_of
+from bertbook.datasets.columns import SourceColumns
 from bertbook.datasets.file_formats import Table
-from bertbook.datasets.mending import Mended, leave_out
-from bertbook.datasets.readers import checked_columns
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import repair_bio, split_tag
 
@@ -160,7 +160,7 @@ def read_marked(
     file: DataFile,
     table: Table,
     columns: tuple[str, str],
-    mended: Mended | None = None,
+    bad: BadRows,
 ) -> Columns:
     """Returns `tokens` and `tags` of a table of texts and their entities.
 
@@ -168,12 +168,13 @@ def read_marked(
         file: The file, for messages.
         table: The table.
         columns: Those of the texts and of the entities.
-        mended: As in `read_columns`.
+        bad: Gets the rows that do not fit.
 
     Raises:
         ValueError: A text or an entity is none; the line is named.
     """
     data: Columns = {"tokens": [], "tags": []}
+    places = []
     for place, values in table.read(columns):
         where = f"{file}, {place}"
         try:
@@ -183,11 +184,15 @@ def read_marked(
             spans = spans_of(where, values[1] or ())
             tokens, tags = tags_of_spans(where, text, spans)
         except ValueError as error:
-            leave_out(error, file, place, mended)
+            bad.add(place, error)
             continue
         data["tokens"].append(tokens)
         data["tags"].append(tags)
-    return checked_columns(file, data)
+        places.append(place)
+    bad.settle(len(places))
+    if not places:
+        raise ValueError(f"{file} must hold examples. Received: none.")
+    return SourceColumns(data, str(file), places)
 
 
 def plain_rows(values: Any) -> Any:
@@ -251,7 +256,7 @@ def read_words(
     file: DataFile,
     table: Table,
     columns: tuple[str, str, str],
-    mended: Mended | None = None,
+    bad: BadRows,
 ) -> Columns | None:
     """Returns `tokens` and `tags` of a table with a word in each row.
 
@@ -262,7 +267,8 @@ def read_words(
         file: The file, for messages.
         table: The table.
         columns: Those of sentence, word and tag.
-        mended: As in `read_columns`; a word may be left out.
+        bad: Gets the rows that do not fit. Where they are left out, so are
+            their sentences; of a table that is mended the words alone.
 
     Returns:
         The columns; None where the first row has no tag, and so the table is
@@ -273,13 +279,16 @@ def read_words(
             is named.
     """
     sentences: dict[str, tuple[list[str], list[str]]] = {}
-    current = ""
+    places: dict[str, str] = {}
+    current, broken = "", set()
     for row, (place, values) in enumerate(table.read(columns)):
         where = f"{file}, {place}"
         try:
             if isinstance(values, ValueError):
                 raise values
             number, word, tag = values
+            if number not in (None, ""):
+                current = str(number).strip()
             if not is_tag(tag):
                 if not row:
                     return None
@@ -289,16 +298,25 @@ def read_words(
                 )
             word = text_of(where, columns[1], word, exact=False)
         except ValueError as error:
-            leave_out(error, file, place, mended)
+            bad.add(place, error)
+            broken.add(current)
             continue
-        current = str(number).strip() if number not in (None, "") else current
+        places.setdefault(current, place)
         tokens, tags = sentences.setdefault(current, ([], []))
         tokens.append(word)
         tags.append(tag)
-    return {
+    if bad.mended is None:
+        sentences = {
+            name: words
+            for name, words in sentences.items()
+            if name not in broken
+        }
+    bad.settle(len(sentences))
+    data = {
         "tokens": [tokens for tokens, _ in sentences.values()],
         "tags": [repair_bio(tags) for _, tags in sentences.values()],
     }
+    return SourceColumns(data, str(file), [places[name] for name in sentences])
 
 
 def is_tag(value: Any) -> bool:

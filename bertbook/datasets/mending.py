@@ -30,26 +30,6 @@ def check_mended(mended: Any) -> None:
         )
 
 
-def leave_out(
-    error: ValueError, file: DataFile, place: str, mended: Mended | None
-) -> None:
-    """Says of a row that does not fit that it is left out.
-
-    Args:
-        error: What is wrong with it.
-        file: The file.
-        place: Where the row stands.
-        mended: Gets the place and the reason; None refuses the row.
-
-    Raises:
-        ValueError: The same error, where nothing is to be mended.
-    """
-    if mended is None:
-        raise error
-    why = str(error).removeprefix(f"{file}, {place}: ")
-    mended.append((place, why.rstrip(".")))
-
-
 def readable(file: DataFile, mended: Mended) -> DataFile:
     """Returns a file with the encoding that can read it.
 
@@ -91,33 +71,41 @@ def one_spelling(names: Iterable[str]) -> dict[str, str]:
 
 
 def mend_columns(
-    data: Columns, places: Sequence[str], mended: Mended
-) -> Columns:
-    """Returns the columns of a table, mended.
+    data: Columns, places: Sequence[str], mended: Mended, label: str = "label"
+) -> tuple[Columns, list[int]]:
+    """Returns the columns of a table, mended, and the numbers of their rows.
 
     Args:
         data: Columns whose rows can be learned from.
         places: Where each row stands.
         mended: Gets what is changed.
+        label: What the table calls the labels.
     """
     for name in ("text", "text_pair"):
         if name in data:
             data[name] = [" ".join(text.split()) for text in data[name]]
     if all(isinstance(label, str) for label in data.get("label", [0])):
-        data["label"] = _respelled(data["label"], mended)
+        data["label"] = _respelled(data["label"], mended, label)
     kept = _first_ones(data, places, mended)
+    return rows_of(data, kept), kept
+
+
+def rows_of(data: Columns, rows: Sequence[int]) -> Columns:
+    """Returns the rows of some numbers."""
     return {
-        name: [column[row] for row in kept] for name, column in data.items()
+        name: [column[row] for row in rows] for name, column in data.items()
     }
 
 
-def _respelled(labels: list[str], mended: Mended) -> list[str]:
+def _respelled(labels: list[str], mended: Mended, column: str) -> list[str]:
     """Returns labels of which each has one spelling."""
     best, counts = one_spelling(labels), Counter(labels)
     for name, new in best.items():
         if name != new:
             rows = f"{counts[name]} row{'s' * (counts[name] > 1)}"
-            mended.append(("`label`", f"{name!r} is read as {new!r}, {rows}"))
+            mended.append(
+                (f"`{column}`", f"{name!r} is read as {new!r}, {rows}")
+            )
     return [best[label] for label in labels]
 
 

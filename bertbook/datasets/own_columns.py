@@ -16,23 +16,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bertbook.checks import is_integer, listed
+from bertbook.datasets.bad_rows import BadRows
 from bertbook.datasets.cells import (
+    held_names,
     kind_of_label,
     list_of,
-    names_that_hold,
+    odd_labels,
     parse_value,
     read_labels,
     shown,
     text_of,
     weight_of,
 )
-from bertbook.datasets.columns import NAMES, PAIRS
+from bertbook.datasets.columns import NAMES, PAIRS, SourceColumns
 from bertbook.datasets.file_formats import Table
 from bertbook.datasets.mending import (
     Mended,
     found_answer,
-    leave_out,
     mend_columns,
+    rows_of,
 )
 from bertbook.datasets.readers import list_answers
 from bertbook.files import Columns, DataFile
@@ -247,10 +249,7 @@ def _check_learned(
 
 
 def read_columns(
-    file: DataFile,
-    table: Table,
-    chosen: Chosen,
-    mended: Mended | None = None,
+    file: DataFile, table: Table, chosen: Chosen, bad: BadRows
 ) -> Columns:
     """Returns the rows of a table as our columns.
 
@@ -258,12 +257,11 @@ def read_columns(
         file: The file, for messages.
         table: The table.
         chosen: What `choose_columns` returned.
-        mended: Gets the place of each row that does not fit, and why it was
-            left out; None refuses such a row.
+        bad: Gets the rows that do not fit.
 
     Raises:
         ValueError: A value is missing or of another type, or a row does not
-            fit together; the file and the line are named. Or there are no
+            fit together; the file and the lines are named. Or there are no
             rows.
     """
     headers = list(dict.fromkeys(n for names in chosen.values() for n in names))
@@ -274,22 +272,38 @@ def read_columns(
             if isinstance(values, ValueError):
                 raise values
             cells = dict(zip(headers, values, strict=True))
-            row = _row(f"{file}, {place}", cells, chosen, table.typed, mended)
+            row = _row(f"{file}, {place}", cells, chosen, table.typed, bad)
         except ValueError as error:
-            leave_out(error, file, place, mended)
+            bad.add(place, error)
             continue
         for role, value in row.items():
             data[role].append(value)
         places.append(place)
-    if not places:
+    if not places and not bad.found:
         raise ValueError(f"{file} must hold examples. Received: none.")
-    if "label" in chosen:
-        data["label"] = _labels(file, places, data["label"], chosen, table)
-    if "choices" in data and "label" in data:
-        _check_choices(file, places, data)
-    if "question" in data and "id" in data:
-        _check_ids(file, places, data["id"])
-    return data if mended is None else mend_columns(data, places, mended)
+    names = {role: _header(chosen, role) for role in chosen}
+    for find in (_odd_labels, _wrong_choices, _equal_ids):
+        wrong = find(data, chosen, places, table.typed)
+        for row_number, reason in sorted(wrong.items()):
+            place = places[row_number]
+            bad.add(place, ValueError(f"{file}, {place}: {reason}"))
+        kept = [n for n in range(len(places)) if n not in wrong]
+        data, places = rows_of(data, kept), [places[n] for n in kept]
+    bad.settle(len(places))
+    if len(chosen.get("label", ())) == 1:
+        data["label"] = read_labels(
+            file, places, data["label"], table.typed, names["label"]
+        )
+    if bad.mended is not None:
+        label = names.get("label", "label")
+        data, kept = mend_columns(data, places, bad.mended, label)
+        places = [places[n] for n in kept]
+    return SourceColumns(data, str(file), places, names)
+
+
+def _header(chosen: Chosen, role: str) -> str:
+    """Returns what the file calls a column; ours where it has several."""
+    return chosen[role][0] if len(chosen[role]) == 1 else role
 
 
 def _row(
@@ -297,19 +311,21 @@ def _row(
     cells: Mapping[str, Any],
     chosen: Chosen,
     typed: bool,
-    mended: Mended | None,
+    bad: BadRows,
 ) -> dict[str, Any]:
     """Returns the values of a row by their roles."""
     row = {}
     for role, names in chosen.items():
         values = [cells[name] for name in names]
-        if mended is not None and not typed and len(values) == 1:
-            values = _from_plain(place, role, values[0], cells, chosen, mended)
+        if bad.mended is not None and not typed and len(values) == 1:
+            values = _from_plain(
+                place, role, values[0], cells, chosen, bad.mended
+            )
         is_answer = role == "answers" and isinstance(values[0], list)
-        row[role] = _value(place, role, values, typed or is_answer)
-    if mended is not None and "label" in row and len(chosen["label"]) == 1:
-        kind_of_label(place, row["label"], typed)
-    _check_row(place, row)
+        row[role] = _value(place, role, names, values, typed or is_answer)
+    if len(chosen.get("label", ())) == 1:
+        kind_of_label(place, row["label"], typed, chosen["label"][0])
+    _check_row(place, row, chosen)
     return row
 
 
@@ -341,30 +357,34 @@ def _from_plain(
     return [value]
 
 
-def _value(place: str, role: str, values: list[Any], typed: bool) -> Any:
+def _value(
+    place: str, role: str, names: list[str], values: list[Any], typed: bool
+) -> Any:
     """Returns one value of a row; labels are left to be read as a column."""
     first, *others = values
+    column = role if others else names[0]
     if role == "label":
-        return values if others else first
+        return held_names(place, names, values) if others else first
     if role == "weight":
-        return weight_of(place, first, typed)
+        return weight_of(place, column, first, typed)
     if role == "id" and is_integer(first):
         return str(first)
     if role == "answers":
-        return _answers(place, first, typed)
+        return _answers(place, column, first, typed)
     if role in ("choices", "tokens", "tags"):
-        items = values if others else list_of(place, role, first, typed)
+        items = values if others else list_of(place, column, first, typed)
         if role == "tags":
             tags = [_tag(place, tag) for tag in items]
             if len({is_integer(tag) for tag in tags}) > 1:
                 raise ValueError(
-                    f"{place}: `tags` must be all names or all numbers. "
+                    f"{place}: `{column}` must be all names or all numbers. "
                     f"Received: {shown(items)}."
                 )
             return tags
         exact = typed or role == "tokens"
-        return [text_of(place, role, text, exact) for text in items]
-    return text_of(place, role, first, typed or role in ("question", "context"))
+        return [text_of(place, column, text, exact) for text in items]
+    exact = typed or role in ("question", "context")
+    return text_of(place, column, first, exact)
 
 
 def _tag(place: str, tag: Any) -> str | int:
@@ -380,27 +400,30 @@ def _tag(place: str, tag: Any) -> str | int:
     return tag
 
 
-def _answers(place: str, value: Any, typed: bool) -> list[dict[str, Any]]:
+def _answers(
+    place: str, column: str, value: Any, typed: bool
+) -> list[dict[str, Any]]:
     """Returns the answers of a question."""
     if not typed:
-        value = parse_value(value, f"{place}, `answers`")
+        value = parse_value(value, f"{place}, `{column}`")
     try:
         return list_answers(value)
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        reason = str(error).replace("`answers`", f"`{column}`", 1)
+        raise ValueError(f"{place}: {reason}") from None
 
 
-def _check_row(place: str, row: Mapping[str, Any]) -> None:
+def _check_row(place: str, row: Mapping[str, Any], chosen: Chosen) -> None:
     """Refuses a row whose values do not fit together."""
     if "tags" in row and len(row["tags"]) != len(row["tokens"]):
         raise ValueError(
-            f"{place}: `tags` must hold a tag for each of "
+            f"{place}: `{_header(chosen, 'tags')}` must hold a tag for each of "
             f"{len(row['tokens'])} tokens. Received: {len(row['tags'])}."
         )
     if "choices" in row and len(row["choices"]) < 2:
         raise ValueError(
-            f"{place}: `choices` must hold two texts or more. Received: "
-            f"{len(row['choices'])}."
+            f"{place}: `{_header(chosen, 'choices')}` must hold two texts or "
+            f"more. Received: {len(row['choices'])}."
         )
     for answer in row.get("answers", ()):
         text, start = answer["text"], answer.get("answer_start")
@@ -412,39 +435,51 @@ def _check_row(place: str, row: Mapping[str, Any]) -> None:
             )
 
 
-def _labels(
-    file: DataFile,
-    places: list[str],
-    values: list[Any],
-    chosen: Chosen,
-    table: Table,
-) -> list[Any]:
-    """Returns the labels of all rows."""
-    if len(chosen["label"]) == 1:
-        return read_labels(file, places, values, table.typed)
-    by_name = zip(chosen["label"], zip(*values, strict=True), strict=True)
-    return names_that_hold(file, places, dict(by_name))
+Wrong = dict[int, str]  # what is wrong with a row, by its number
 
 
-def _check_choices(file: DataFile, places: list[str], data: Columns) -> None:
-    """Refuses labels that are not the number of a choice."""
-    for place, choices, label in zip(
-        places, data["choices"], data["label"], strict=True
-    ):
-        if not is_integer(label) or not 0 <= label < len(choices):
-            raise ValueError(
-                f"{file}, {place}: `label` must be the number of a choice, 0 "
-                f"to {len(choices) - 1}. Received: {label!r}."
+def _odd_labels(
+    data: Columns, chosen: Chosen, places: list[str], typed: bool
+) -> Wrong:
+    """Returns labels of another kind than those of most rows."""
+    if len(chosen.get("label", ())) != 1:
+        return {}
+    return odd_labels(data["label"], typed, chosen["label"][0])
+
+
+def _wrong_choices(
+    data: Columns, chosen: Chosen, places: list[str], typed: bool
+) -> Wrong:
+    """Returns labels that are not the number of a choice."""
+    if "choices" not in data or len(chosen.get("label", ())) != 1:
+        return {}
+    wrong = {}
+    column = chosen["label"][0]
+    rows = zip(data["choices"], data["label"], strict=True)
+    for row, (choices, label) in enumerate(rows):
+        known = [str(number) for number in range(len(choices))]
+        number = int(label) if isinstance(label, bool) else label
+        if isinstance(number, float) or str(number).strip() not in known:
+            wrong[row] = (
+                f"`{column}` must be the number of a choice, 0 to "
+                f"{len(choices) - 1}. Received: {label!r}."
             )
+    return wrong
 
 
-def _check_ids(file: DataFile, places: list[str], ids: list[str]) -> None:
-    """Refuses questions that share an id."""
-    seen: dict[str, str] = {}
-    for place, name in zip(places, ids, strict=True):
-        if name in seen:
-            raise ValueError(
-                f"{file}, {place}: the `id` of a question must be its own. "
-                f"Received: {name!r}, as in {seen[name]}."
+def _equal_ids(
+    data: Columns, chosen: Chosen, places: list[str], typed: bool
+) -> Wrong:
+    """Returns questions whose id an earlier one has."""
+    seen: dict[str, int] = {}
+    wrong: Wrong = {}
+    if "question" not in data:
+        return wrong
+    for row, name in enumerate(data.get("id", ())):
+        first = seen.setdefault(name, row)
+        if first != row:
+            wrong[row] = (
+                f"the `{chosen['id'][0]}` of a question must be its own. "
+                f"Received: {name!r}, as in {places[first]}."
             )
-        seen[name] = place
+    return wrong

@@ -19,8 +19,13 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import as_number, check_switch, is_integer
+from bertbook.datasets.bad_rows import BadRows, check_action
 from bertbook.datasets.cells import shown
-from bertbook.datasets.columns import as_columns, with_known_names
+from bertbook.datasets.columns import (
+    as_columns,
+    with_known_names,
+    with_rows_of,
+)
 from bertbook.datasets.file_formats import (
     Table,
     open_csv,
@@ -44,7 +49,6 @@ from bertbook.datasets.own_columns import (
 )
 from bertbook.datasets.readers import (
     as_articles,
-    kept_rows,
     questions_of,
     read_tags,
 )
@@ -93,6 +97,7 @@ def load_own(
     dev: float | None = None,
     seed: int = 0,
     mended: Mended | None = None,
+    bad_rows: str = "error",
 ) -> Columns:
     """Returns the columns of a file, of a part of it, or of one in a folder.
 
@@ -102,7 +107,8 @@ def load_own(
         asked: What the file calls our columns, where it is told.
         dev: The share of the rows that are for dev.
         seed: Seed of the draw of these.
-        mended: As in `load_dataset`.
+        mended: As in `load_dataset`; `bad_rows` alike.
+        bad_rows: "error" or "skip".
 
     Raises:
         FileNotFoundError: There is no such file or folder.
@@ -124,7 +130,8 @@ def load_own(
             f"read. Received: {split!r} and `dev` {dev!r}."
         )
     check_mended(mended)
-    data = read_own(path, asked, mended)
+    check_action(bad_rows, mended)
+    data = read_own(path, asked, mended, bad_rows)
     if drawn and dev is not None:
         train, held_out = train_dev_split(data, dev, seed)
         data = train if split == "train" else held_out
@@ -197,10 +204,14 @@ def train_dev_split(
         for group, count in zip(groups, counts, strict=True)
         for row in group[:count]
     }
-    parts = [
-        kept_rows(columns, ((row in drawn) == is_dev for row in range(rows)))
-        for is_dev in (False, True)
-    ]
+    parts = []
+    for is_dev in (False, True):
+        kept = [row for row in range(rows) if (row in drawn) == is_dev]
+        part = {
+            name: [column[row] for row in kept]
+            for name, column in columns.items()
+        }
+        parts.append(with_rows_of(part, columns, kept))
     _tell_new_labels(*parts)
     return parts[0], parts[1]
 
@@ -314,7 +325,8 @@ def _check_several_labels(path: Path, data: Columns) -> None:
         return
     if isinstance(column[0], str | int) and len(set(column)) == 1:
         raise ValueError(
-            f"{path}: `label` must have two labels or more, to be learned. "
+            f"{path}: `{getattr(data, 'names', {}).get('label', 'label')}` "
+            "must have two labels or more, to be learned. "
             f"Received: {column[0]!r} in all of {len(column)} rows."
         )
 
@@ -457,14 +469,18 @@ def _only_member(path: Path) -> str:
 
 
 def read_own(
-    path: Path, asked: Mapping[str, Any], mended: Mended | None = None
+    path: Path,
+    asked: Mapping[str, Any],
+    mended: Mended | None = None,
+    bad_rows: str = "error",
 ) -> Columns:
     """Returns all rows of a file.
 
     Args:
         path: The file.
         asked: What the file calls our columns, where it is told.
-        mended: As in `load_dataset`.
+        mended: As in `load_dataset`; `bad_rows` alike.
+        bad_rows: "error" or "skip".
 
     Raises:
         ValueError: It is damaged or not of a known form, or its columns or
@@ -473,20 +489,56 @@ def read_own(
     file, ending = _open(path)
     if mended is not None and ending != ".parquet":
         file = readable(file, mended)
+    bad = BadRows(file, bad_rows, mended)
+    if ending in (".conll", ".txt"):
+        _refuse_names(file, asked)
+        return read_tags(file, None, None, bad)
     told = {name for name in asked.values() if isinstance(name, str)}
+    table, articles = _table_in(file, ending, told)
+    if table is None:
+        _refuse_names(file, asked)
+        return questions_of(file, articles, True, bad)
+    data = _read_annotations(file, table, asked, bad)
+    if data is not None:
+        return data
+    chosen = choose_columns(file, table.names, asked)
+    return read_columns(file, table, chosen, bad)
+
+
+def column_names(path: Path, told: Set[str]) -> list[str]:
+    """Returns what a table calls its columns; nothing for another file.
+
+    Args:
+        path: The file.
+        told: Names that are columns, where the delimiter is to be found.
+    """
+    try:
+        file, ending = _open(path)
+        if ending in (".conll", ".txt"):
+            return []
+        table, _ = _table_in(file, ending, told)
+    except (ValueError, ImportError):  # reading it says why
+        return []
+    return table.names if table else []
+
+
+def _table_in(
+    file: DataFile, ending: str, told: Set[str]
+) -> tuple[Table | None, Any]:
+    """Returns a table, or None and the articles that SQuAD's layout has.
+
+    Raises:
+        ValueError: The file is damaged, or holds no rows.
+    """
 
     def known(name: str) -> bool:
         return name in told or is_known(name)
 
-    if ending in (".conll", ".txt"):
-        _refuse_names(file, asked)
-        return read_tags(file, None, None)
     if ending == ".json":
         values, is_lines = _json_of(file)
         articles = as_articles(values)
         if articles is not None:
-            _refuse_names(file, asked)
-            return questions_of(file, articles, unanswerable=True)
+            return None, articles
         if is_lines:
             table = open_json_lines(file, known)
         else:
@@ -499,30 +551,27 @@ def read_own(
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
         raise ValueError(f"{file} must hold examples. Received: none.")
-    data = _read_annotations(file, table, asked, mended)
-    if data is not None:
-        return data
-    chosen = choose_columns(file, table.names, asked)
-    return read_columns(file, table, chosen, mended)
+    return table, None
 
 
 def _read_annotations(
     file: DataFile,
     table: Table,
     asked: Mapping[str, Any],
-    mended: Mended | None,
+    bad: BadRows,
 ) -> Columns | None:
     """Returns what tools for annotation write; None for another table."""
     if table.typed and {"context", "qas"} <= set(table.names):
         passages = []
-        for _, values in table.read(["context", "qas"]):
+        for place, values in table.read(["context", "qas"]):
             if isinstance(values, ValueError):
-                raise values
+                bad.add(place, values)
+                continue
             passages.append(dict(zip(("context", "qas"), values, strict=True)))
-        return questions_of(file, as_articles(passages), unanswerable=True)
+        return questions_of(file, as_articles(passages), True, bad)
     words = word_columns(table.names, asked)
     if words is not None:
-        return read_words(file, table, words, mended)
+        return read_words(file, table, words, bad)
     known: tuple[str, ...] = ("text", "sentence", "data", "content")
     told = asked.get("text")
     if isinstance(told, str) and told:
@@ -531,7 +580,7 @@ def _read_annotations(
     marks = marks_column(table, texts[0]) if len(texts) == 1 else None
     if marks is None or asked.get("label") not in (None, marks):
         return None
-    return read_marked(file, table, (texts[0], marks), mended)
+    return read_marked(file, table, (texts[0], marks), bad)
 
 
 def _json_of(file: DataFile) -> tuple[Any, bool]:

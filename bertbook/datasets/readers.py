@@ -13,11 +13,12 @@ import csv
 import itertools
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bertbook.checks import check_text, is_integer, listed
+from bertbook.datasets.bad_rows import BadRows
+from bertbook.datasets.columns import SourceColumns
 from bertbook.files import Columns, DataFile, parse_json
 from bertbook.text.bio import other_scheme, repair_bio
 
@@ -198,7 +199,10 @@ def read_questions(file: DataFile, unanswerable: bool = False) -> Columns:
 
 
 def questions_of(
-    file: DataFile, values: Any, unanswerable: bool = False
+    file: DataFile,
+    values: Any,
+    unanswerable: bool = False,
+    bad: BadRows | None = None,
 ) -> Columns:
     """Returns the questions of a value that was read from JSON.
 
@@ -206,6 +210,7 @@ def questions_of(
         file: The JSON file, for messages.
         values: What it holds.
         unanswerable: Whether a question may have no answer, as in SQuAD 2.0.
+        bad: Gets the questions that do not fit; None refuses them.
 
     Returns:
         What `read_questions` does.
@@ -214,27 +219,60 @@ def questions_of(
         ValueError: What `read_questions` refuses in values that are JSON.
     """
     table: Columns = {"id": [], "question": [], "context": [], "answers": []}
+    bad = bad or BadRows(file, is_own=False)
+    places: list[str] = []
+    seen: set[str] = set()
+    numbers = itertools.count()
+    for where, context, question in _questions_in(file, values, bad):
+        number, place = next(numbers), where
+        try:
+            name = _id_of(file, question, where, number)
+            place = f"question {name!r}"
+            if name in seen:
+                raise ValueError(
+                    f"{file}, {place}: the `id` of a question must be its own. "
+                    f"Received: {name!r} twice."
+                )
+            seen.add(name)
+            text = _part(file, question, "question", str, place)
+            answers = _answers(file, question, context, unanswerable, place)
+        except ValueError as error:
+            bad.add(place, error)
+            continue
+        row = (name, text, context, answers)
+        for column, value in zip(table.values(), row, strict=True):
+            column.append(value)
+        places.append(place)
+    bad.settle(len(places))
+    checked_columns(file, table)
+    return SourceColumns(table, str(file), places)
+
+
+def _questions_in(
+    file: DataFile, values: Any, bad: BadRows
+) -> Iterator[tuple[str, str, Any]]:
+    """Yields the article, the context and the object of each question."""
     for article in _part(file, values, "data", list, "the file"):
         where = f"article {_shown(article, 'title')}"
-        for passage in _part(file, article, "paragraphs", list, where):
-            context = _part(file, passage, "context", str, where)
-            for question in _part(file, passage, "qas", list, where):
-                name = _id_of(file, question, where, len(table["id"]))
-                where_question = f"question {name!r}"
-                text = _part(file, question, "question", str, where_question)
-                answers = _answers(
-                    file, question, context, unanswerable, where_question
-                )
-                row = (name, text, context, answers)
-                for column, value in zip(table.values(), row, strict=True):
-                    column.append(value)
-    twice = [x for x, n in Counter(table["id"]).items() if n > 1]
-    if twice:
-        raise ValueError(
-            f"{file}: the `id` of a question must be its own. Received: "
-            f"{twice[0]!r} twice."
-        )
-    return checked_columns(file, table)
+        for passage in _parts_or_bad(file, article, "paragraphs", where, bad):
+            try:
+                context = _part(file, passage, "context", str, where)
+            except ValueError as error:
+                bad.add(where, error)
+                continue
+            for question in _parts_or_bad(file, passage, "qas", where, bad):
+                yield where, context, question
+
+
+def _parts_or_bad(
+    file: DataFile, value: Any, key: str, where: str, bad: BadRows
+) -> list[Any]:
+    """Returns a list in a JSON object; an empty one where it is none."""
+    try:
+        return list(_part(file, value, key, list, where))
+    except ValueError as error:
+        bad.add(where, error)
+        return []
 
 
 def as_articles(values: Any) -> Any:
@@ -258,7 +296,10 @@ def as_articles(values: Any) -> Any:
 
 
 def read_tags(
-    file: DataFile, kinds: Sequence[str] | None, width: int | None
+    file: DataFile,
+    kinds: Sequence[str] | None,
+    width: int | None,
+    bad: BadRows | None = None,
 ) -> Columns:
     """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
 
@@ -270,6 +311,8 @@ def read_tags(
         file: The column file.
         kinds: The types of entities; None for any.
         width: The number of columns; None for that of the first line.
+        bad: Gets the lines that do not fit, the first of each sentence; None
+            refuses them.
 
     Returns:
         `tokens` and `tags`, a list for each sentence. Each entity begins with
@@ -281,39 +324,70 @@ def read_tags(
             file and the line are named.
     """
     table: Columns = {"tokens": [], "tags": []}
+    bad = bad or BadRows(file, is_own=False)
+    places: list[str] = []
     tokens: list[str] = []
     tags: list[str] = []
+    first, is_bad = 0, False
     for number, line in enumerate(itertools.chain(file.lines(), [""]), 1):
         if not line.strip():
-            if tokens:
+            if tokens and not is_bad:
                 table["tokens"].append(tokens)
                 table["tags"].append(repair_bio(tags))
-            tokens, tags = [], []
+                places.append(f"line {first}")
+            tokens, tags, is_bad = [], [], False
             continue
-        fields = line.rstrip("\r\n").split("\t")
-        if len(fields) > (width or 2) and not fields[-1]:
-            fields.pop()  # some tools end a line with a tab
-        is_marked = not tokens and fields[0].startswith("#")
-        if is_marked and _is_comment(fields, width):
-            continue
-        if len(fields) == 1:  # not `split()`: a token may hold other spaces
-            fields = [field for field in fields[0].split(" ") if field]
-        if fields[0] == "-DOCSTART-":
+        fields = _fields_of_token(line, width, not tokens and not is_bad)
+        if fields is None or is_bad:
             continue
         width = width or max(2, len(fields))
-        if len(fields) != width:
-            _refuse_width(file, number, width, len(fields))
-        if not fields[0]:
-            _refuse_empty(file, number, "tokens")
-        if "\r" in "".join(fields[1:]):
-            raise ValueError(
-                f"{file}, line {number}: a line must end with a line feed. "
-                "Received: a carriage return inside of it."
-            )
-        _check_tag(file, number, fields[-1], kinds)
+        try:
+            _check_token(file, number, fields, width, kinds)
+        except ValueError as error:
+            bad.add(f"line {number}", error)
+            is_bad = True
+            continue
+        first = first if tokens else number
         tags.append(fields[-1])
         tokens.append(fields[0])
-    return checked_columns(file, table)
+    bad.settle(len(places))
+    checked_columns(file, table)
+    return SourceColumns(table, str(file), places)
+
+
+def _fields_of_token(
+    line: str, width: int | None, is_first: bool
+) -> list[str] | None:
+    """Returns the columns of a line; None where it holds no token."""
+    fields = line.rstrip("\r\n").split("\t")
+    if len(fields) > (width or 2) and not fields[-1]:
+        fields.pop()  # some tools end a line with a tab
+    is_marked = is_first and fields[0].startswith("#")
+    if is_marked and _is_comment(fields, width):
+        return None
+    if len(fields) == 1:  # not `split()`: a token may hold other spaces
+        fields = [field for field in fields[0].split(" ") if field]
+    return None if fields[0] == "-DOCSTART-" else fields
+
+
+def _check_token(
+    file: DataFile,
+    number: int,
+    fields: list[str],
+    width: int,
+    kinds: Sequence[str] | None,
+) -> None:
+    """Refuses a line that is no token with its tag."""
+    if len(fields) != width:
+        _refuse_width(file, number, width, len(fields))
+    if not fields[0]:
+        _refuse_empty(file, number, "tokens")
+    if "\r" in "".join(fields[1:]):
+        raise ValueError(
+            f"{file}, line {number}: a line must end with a line feed. "
+            "Received: a carriage return inside of it."
+        )
+    _check_tag(file, number, fields[-1], kinds)
 
 
 def _is_comment(fields: list[str], width: int | None) -> bool:

@@ -5,13 +5,25 @@ rows of similar length share a batch.
 """
 
 import dataclasses
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
 from bertbook.batches.ragged import compute
-from bertbook.checks import as_number, check_count, check_switch, listed
-from bertbook.datasets.columns import as_columns
+from bertbook.checks import (
+    as_number,
+    check_count,
+    check_switch,
+    is_integer,
+    listed,
+)
+from bertbook.datasets.columns import (
+    as_columns,
+    under_its_names,
+    with_known_names,
+)
+from bertbook.datasets.own_files import MOST_NUMBERS
 from bertbook.files import check_folder
 from bertbook.finetuning.callbacks import (
     check_callbacks,
@@ -19,6 +31,7 @@ from bertbook.finetuning.callbacks import (
     with_aliases,
 )
 from bertbook.finetuning.error_analysis import find
+from bertbook.finetuning.rates import choose_rate
 from bertbook.finetuning.report import Report
 from bertbook.finetuning.run import (
     Judge,
@@ -29,9 +42,12 @@ from bertbook.finetuning.run import (
 )
 from bertbook.finetuning.scores import check_metrics, score_task
 from bertbook.finetuning.weighting import weigh
-from bertbook.tasks.base import Settings, labeled
+from bertbook.tasks.base import Settings, labeled, remembered
+from bertbook.tasks.label_counts import nearly_constant
 from bertbook.tasks.labels import (
+    ONE_LABEL,
     REGRESSION,
+    SEVERAL_LABELS,
     check_names,
     names_of,
     names_of_tags,
@@ -46,6 +62,7 @@ from bertbook.weights.matrices import check_floats
 NOT_RECORDED = (
     "_name_or_path",
     "architectures",
+    "bertbook_finetuning",
     "dtype",
     "label_thresholds",
     "no_answer_threshold",
@@ -56,6 +73,11 @@ MOST_EPOCHS = 1_000_000  # so that steps can be counted in 64 bits
 MOST_MINUTES = 1_000_000  # what a `timedelta` holds, by far
 # Options that say nothing about the weights that a run ends with.
 PACES = "checkpoint_steps", "checkpoint_minutes"
+PROBLEM_NAMES = {
+    ONE_LABEL: "classification",
+    SEVERAL_LABELS: "several-labels",
+    REGRESSION: "regression",
+}
 TASKS = {
     "BertForSequenceClassification": Texts,
     "BertForMultipleChoice": Choices,
@@ -188,7 +210,7 @@ def finetune(
     train,
     dev=None,
     epochs=3,
-    learning_rate=5e-5,
+    learning_rate=None,
     batch_size=32,
     max_length=None,
     seed=0,
@@ -219,22 +241,31 @@ def finetune(
         model: A `BertForSequenceClassification`, `BertForTokenClassification`,
             `BertForQuestionAnswering` or `BertForMultipleChoice`, with a
             tokenizer. It need not be compiled. A model whose labels have no
-            names takes those of the data.
+            names takes those of the data. A new head whose labels nobody has
+            counted, by `num_labels` or `id2label`, also takes their number;
+            one that was loaded or trained is never replaced.
         train: A dict of columns, as `load_dataset` returns, a list of dicts, a
             DataFrame, or a `Dataset` of Hugging Face. The columns are those of
             `load_dataset`, with its labels: `text` and `label`, for example.
+            An empty text is one like any other, for `evaluate`,
+            `predict_texts` and `embed_texts` too; here a warning counts them.
         dev: The same, to choose the best weights by; without it the last ones
             stay. Its rows count alike in the metrics, and in its loss as in
             that of the training. A dict of several data sets by name, such as
             `{"clean": ..., "noisy": ...}`, gives numbers for each; the first
             of them decides which weights stay.
         epochs: How often every row is seen.
-        learning_rate: The peak, after the warm-up. 2e-5 to 5e-5 suit a model
-            of the size `base`, about 3e-4 those that ship with the package.
+        learning_rate: The peak, after the warm-up. None chooses and prints
+            it: 5e-5 for a width of 512 or more, as of the size `base`; 1e-4
+            for 320 or more; 3e-4 below, as of the models that ship with the
+            package; ten times as much and more for adapters of `add_lora`. A
+            run that began in `out` keeps its rate.
         batch_size: Rows an update of the weights.
         max_length: Tokens that texts are cut to, or of a window. None never
             cuts: a text that is longer than the model can read is an error,
-            for questions and tags it is read in windows of at most 384.
+            for questions and tags it is read in windows of at most 384. The
+            model keeps it, with the stride and what a file calls the columns:
+            `evaluate` and `predict_...` take it where none is given.
         seed: Seed of the order of the rows and of dropout.
         out: Folder for checkpoints, the log, and the trained model, which
             `from_pretrained` reads. None writes nothing.
@@ -296,18 +327,29 @@ def finetune(
         )
     check_frozen(model, options.frozen_layers)
     check_floats(model)
-    train = as_columns(train, "train")
-    dev = named_sets(dev)
+    if learning_rate is None:
+        learning_rate = choose_rate(model, out, options.verbose)
+    train = with_known_names(as_columns(train, "train"))
+    dev = {n: with_known_names(part) for n, part in named_sets(dev).items()}
     with unchanged_by_errors(model):
         if kind is Tags:
             keep_in_config(model, tag_strategy=options.strategy)
-        task = kind(model, train, settings)
-        take_labels(model, task.data)
-        task.learn()
-        label_weights = weigh(task, class_weight)
-        dev_tasks = {n: kind(model, part, settings) for n, part in dev.items()}
+        with under_its_names(train):
+            task = kind(model, train, settings)
+            take_labels(model, task.data)
+            task.learn()
+            label_weights = weigh(task, class_weight)
+            _tell_constant(task.data)
+            _tell_empty(task.data)
+        dev_tasks = {}
+        for name, part in dev.items():
+            with under_its_names(part):
+                dev_tasks[name] = kind(model, part, settings)
         judge = Judge(
             model, dev_tasks, options.metric, batch_size, metrics, label_weights
+        )
+        keep_in_config(
+            model, bertbook_finetuning=_remembered(task, train, settings)
         )
         modes = {"loss": "min", **with_aliases(judge.modes())}
         check_monitored(callbacks, modes)
@@ -349,10 +391,11 @@ def evaluate(
     Args:
         model: As in `finetune`; no further training is needed.
         data: As `train` in `finetune`. Every row counts alike.
-        max_length: As in `finetune`: None never cuts.
+        max_length: As in `finetune`; None takes that of the fine-tuning.
         batch_size: Rows computed at a time.
         stride: Tokens from one window of a long text to the next, for
-            questions and tags; None takes half of a window.
+            questions and tags; None takes that of the fine-tuning where
+            `max_length` is None, else half of a window.
         metrics: Further metrics, as in `finetune`.
         report: Whether to return the metrics as a `Report`: a dict all the
             same, which `print` shows as tables of the labels, the worst errors
@@ -388,16 +431,71 @@ def evaluate(
         check_count(stride, "stride")
     check_switch(report, "report")
     settings = Settings(max_length=max_length, stride=stride)
-    task = task_of(model)(model, data, settings)
-    names = [] if metrics is None else list(task.blank_score())
-    own = check_metrics(metrics, names)
+    kind, settings = task_of(model), remembered(model, settings)
+    data = with_known_names(as_columns(data, "data"))
+    with under_its_names(data):
+        task = kind(model, data, settings)
+        names = list(task.blank_score())  # refuses labels, before hours
+    own = check_metrics(metrics, names if metrics is not None else [])
     outputs = compute(model, task.rows, batch_size)
     scores = score_task(task, outputs, own)
     return Report(scores, find(task, outputs)) if report else scores
 
 
+def _remembered(task, train, settings):
+    """Returns what the config of a model keeps about its fine-tuning."""
+    names = getattr(train, "names", {})
+    read = task.data.keys() - {"id", "weight"}
+    columns = {role: name for role, name in names.items() if role in read}
+    past = {
+        "task": name_of_task(task),
+        "max_length": settings.max_length,
+        "stride": settings.stride,
+        "columns": columns,
+    }
+    past = {key: value for key, value in past.items() if value}
+    return _recorded(past, ())
+
+
+def name_of_task(task):
+    """Returns what the command line calls a task."""
+    problem = getattr(task, "problem", None)
+    if problem is None:
+        return type(task).__name__.lower()
+    return PROBLEM_NAMES[problem]
+
+
+def _tell_constant(data):
+    """Warns where nearly all rows have the same to learn."""
+    constant = nearly_constant(data)
+    if constant is not None:
+        warnings.warn(
+            f"{constant}: a model that always says so is right as often. Look "
+            "at more than accuracy, and at how the rows were collected.",
+            stacklevel=3,
+        )
+
+
+def _tell_empty(data):
+    """Warns of texts without a word, which files are not let to hold."""
+    for name in ("text", "text_pair"):
+        empty = [
+            row for row, x in enumerate(data.get(name, ())) if not x.strip()
+        ]
+        if empty:
+            warnings.warn(
+                f"`{name}`: {len(empty):,} of {len(data[name]):,} rows hold an "
+                f"empty text, such as row {empty[0]}. They are learned like "
+                "any other; leave them out if they are gaps.",
+                stacklevel=3,
+            )
+
+
 def take_labels(model, train):
     """Gives a model the names of the labels in the data, if it has none.
+
+    A new head for which nobody has given a number of labels gets that of the
+    data.
 
     Raises:
         KeyError: The data hold no labels.
@@ -407,23 +505,61 @@ def take_labels(model, train):
     if model.config.id2label is not None or task not in (Texts, Tags):
         return
     column = labeled(train, "tags" if task is Tags else "label")
+    is_open = _has_new_head(model)
     if task is Tags:
         names = names_of_tags(column)
     else:
         check_names(column)
         names = names_of(column, model.num_labels)
+        if is_open and all(map(is_integer, column)):
+            names = _fit_to_numbers(model, column)
+    if is_open and len(names or ()) not in (0, 1, model.num_labels):
+        model.draw_head(len(names))
     if names is None or (task is Texts and model.problem_type == REGRESSION):
         return
     if len(names) != model.num_labels:
         advice = f"`num_labels={len(names)}`"
         if len(names) == 1:  # `num_labels=1` is a regression
             advice = "`id2label`, which names the labels that are not here too"
+        elif model.has_open_labels:
+            advice += "; its head was trained, and is not replaced"
         raise ValueError(
             f"`num_labels` must be that of the data, {len(names)}: "
             f"{listed(names)}. Received: a model with {model.num_labels}; "
             f"load it with {advice}."
         )
     model.config = model.config.replace(id2label=dict(enumerate(names)))
+
+
+def _has_new_head(model):
+    """Returns whether a head is as it was drawn, its labels told by nobody.
+
+    Every step of training moves the biases, which begin as zeros.
+    """
+    if not model.has_open_labels:
+        return False
+    return not np.any(model.classifier.bias.numpy())
+
+
+def _fit_to_numbers(model, column):
+    """Draws a head for integers as labels; returns their names, if any.
+
+    Raises:
+        ValueError: The largest says that there are very many labels.
+    """
+    different = len(set(column))
+    names = names_of(column, max(different, model.num_labels))
+    if names is not None or min(column) < 0:
+        return names
+    count = int(max(column)) + 1
+    if count > max(MOST_NUMBERS, different):
+        raise ValueError(
+            "`num_labels` must be given for labels with large gaps: load the "
+            f"model with it. Received: {different} labels up to {count - 1:,}."
+        )
+    if count > model.num_labels:
+        model.draw_head(count)
+    return None
 
 
 def task_of(model):
@@ -461,10 +597,11 @@ def _check_numbers(epochs, learning_rate, batch_size, seed):
         raise ValueError(
             f"`epochs` must be at most {MOST_EPOCHS}. Received: {epochs!r}."
         )
-    if not 0 < _in_float32(learning_rate) < np.inf:
+    chosen = learning_rate is None
+    if not chosen and not 0 < _in_float32(learning_rate) < np.inf:
         raise ValueError(
-            "`learning_rate` must be above 0, and finite. Received: "
-            f"{learning_rate!r}."
+            "`learning_rate` must be above 0, and finite, or None, which "
+            f"chooses it. Received: {learning_rate!r}."
         )
 
 

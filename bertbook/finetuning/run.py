@@ -5,6 +5,7 @@ Differences: the best weights on dev are kept, where the paper keeps the last.
 
 import contextlib
 import functools
+import weakref
 from datetime import timedelta
 
 import numpy as np
@@ -430,6 +431,7 @@ def compile_model(model, task, record, options, total, adjustable=False):
         compiled=choose_compilation(model.compute_dtype).path == "islands",
     )
     model.compile(optimizer, loss=task.loss())
+    model.finetuned_with = weakref.ref(optimizer)
     optimizer.build(model.trainable_variables)
 
 
@@ -514,11 +516,14 @@ def unchanged_by_errors(model):
     nobody is left to restore it with.
     """
     config, weights = model.config, model.get_weights()
+    count = getattr(model, "num_labels", None)
     try:
         yield
     except BaseException:  # an interruption, too
         if process_count() > 1:
             raise
+        if count != getattr(model, "num_labels", None):
+            model.draw_head(count)
         model.config = config
         model.set_weights(weights)
         raise

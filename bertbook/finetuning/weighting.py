@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.checks import as_number, is_integer, listed
+from bertbook.checks import as_number, each_row, is_integer, listed
 from bertbook.tasks.labels import ONE_LABEL
 from bertbook.tasks.text_tasks import Texts
 
@@ -144,7 +144,7 @@ def _number_of(key: Any, model: Any) -> int:
 def _row_weights(column: list[Any]) -> np.ndarray:
     """Returns the column of weights as floats, `(N,)`."""
     weights = np.array(
-        [_checked(value, f"weight[{row}]") for row, value in enumerate(column)]
+        each_row(lambda row, value: _checked(value, f"weight[{row}]"), column)
     )
     if not weights.any():
         raise ValueError(

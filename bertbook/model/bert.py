@@ -17,18 +17,24 @@ from bertbook.checks import (
     check_max_length,
     check_switch,
 )
-from bertbook.datasets.columns import as_list, check_as_many
+from bertbook.datasets.columns import (
+    SourceColumns,
+    as_list,
+    check_as_many,
+    under_its_names,
+)
 from bertbook.model.attention import MASKED_SCORE
 from bertbook.model.encoder import BertEncoder
 from bertbook.model.layers import Dense, Dropout, LayerNorm, activation
 from bertbook.runtime import is_concrete, keras, ops, refuse_forked_process
 from bertbook.tasks import text_tasks, word_tasks
-from bertbook.tasks.base import Settings
+from bertbook.tasks.base import Settings, remembered
 from bertbook.tasks.labels import (
     REGRESSION,
     SEVERAL_LABELS,
     choose_labels,
     choose_problem,
+    has_open_labels,
 )
 from bertbook.weights.matrices import float_matrix
 from bertbook.weights.pretrained import Pretrained
@@ -108,6 +114,15 @@ def task_head(units, config, dtype, name):
     return Dense(units, config.initializer_range, dtype=dtype, name=name)
 
 
+# What methods that predict call the columns of a task.
+ARGUMENTS = {
+    "text": "texts",
+    "text_pair": "pairs",
+    "question": "questions",
+    "context": "contexts",
+}
+
+
 class BertWithHead(Pretrained, keras.Model):
     """An encoder below a head: what all models of this module share.
 
@@ -136,6 +151,19 @@ class BertWithHead(Pretrained, keras.Model):
         attention = self.encoder.asked_attention
         return {**super().get_config(), "attention": attention}
 
+    def draw_head(self, num_labels):
+        """Draws a head for another number of labels in place of the old one.
+
+        Args:
+            num_labels: K.
+        """
+        self.classifier.resize(num_labels)
+        extra = {**self.config.extra, "num_labels": num_labels}
+        self.config = self.config.replace(id2label=None, extra=extra)
+        self.num_labels = num_labels
+        self.train_function = self.test_function = None
+        self.predict_function = None
+
     def _predict(self, kind, columns, settings, batch_size, verbose, **options):
         """Returns the predictions for columns of raw texts; [] for no text.
 
@@ -152,7 +180,10 @@ class BertWithHead(Pretrained, keras.Model):
         check_max_length(settings.max_length, has_pair=len(columns) > 1)
         if not any(map(len, columns.values())):
             return []
-        task = kind(self, columns, settings)
+        settings = remembered(self, settings)
+        data = SourceColumns(columns, names=ARGUMENTS)
+        with under_its_names(data):
+            task = kind(self, data, settings)
         outputs = compute(self, task.rows, batch_size, verbose, kind.unit)
         return task.predictions(outputs, **options)
 
@@ -313,7 +344,7 @@ class BertForSequenceClassification(BertWithHead):
     Args:
         config: A `BertConfig`.
         num_labels: K classes; 1 for a number. None takes those that the
-            config knows, else 2.
+            config knows, else 2, until `finetune` takes those of its data.
         id2label: Names of the classes 0, 1, 2, ..., instead of their number.
         problem_type: "regression", "single_label_classification" or
             "multi_label_classification", as Hugging Face has it. None means
@@ -343,6 +374,7 @@ class BertForSequenceClassification(BertWithHead):
         attention="auto",
         **kwargs,
     ):
+        is_open = has_open_labels(config, num_labels, id2label)
         config, count = choose_labels(config, num_labels, id2label)
         problem = problem_type or config.extra.get("problem_type")
         problem_type = choose_problem(problem, count)
@@ -351,6 +383,7 @@ class BertForSequenceClassification(BertWithHead):
         )
         super().__init__(config, attention, **kwargs)
         self.num_labels, self.problem_type = count, problem_type
+        self.has_open_labels = is_open
         self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
@@ -417,10 +450,12 @@ class BertForSequenceClassification(BertWithHead):
 
         Args:
             texts: A list of texts, or a column of a table; [] gives []. One
-                text goes in a list, too.
+                text goes in a list, too. An empty text gets a label like any
+                other; in a file it is a gap, which `bertbook predict` refuses.
             pairs: Optional list of their second texts.
-            max_length: Tokens that longer texts are cut to. None never cuts:
-                a text that is longer than the model can read is an error.
+            max_length: Tokens that longer texts are cut to. None: those of
+                the fine-tuning, else none is cut, and a text that is longer
+                than the model can read is an error.
             batch_size: Most texts computed at a time. It does not change the
                 results.
             all_scores: Whether to return the probability of every label.
@@ -477,7 +512,8 @@ class BertForTokenClassification(BertWithHead):
 
     Args:
         config: A `BertConfig`.
-        num_labels: K tags. None takes those that the config knows, else 2.
+        num_labels: K tags. None takes those that the config knows, else 2,
+            until `finetune` takes those of its data.
         id2label: Names of the tags 0, 1, 2, ..., instead of their number.
         attention: As in `BertEncoder`.
         **kwargs: Keywords of `keras.Model`, for example `dtype`.
@@ -500,9 +536,11 @@ class BertForTokenClassification(BertWithHead):
     def __init__(
         self, config, num_labels=None, id2label=None, attention="auto", **kwargs
     ):
+        is_open = has_open_labels(config, num_labels, id2label)
         config, count = choose_labels(config, num_labels, id2label)
         super().__init__(config, attention, **kwargs)
         self.num_labels = count
+        self.has_open_labels = is_open
         self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
@@ -534,8 +572,8 @@ class BertForTokenClassification(BertWithHead):
 
         Args:
             tokens: A list of R lists of words, as `load_dataset` has them.
-            max_length: Tokens of a window, at most 384 for None; a longer
-                sentence goes into several.
+            max_length: Tokens of a window; a longer sentence goes into
+                several. None: as in the fine-tuning, else at most 384.
             batch_size: Most windows computed at a time.
             verbose: Whether to print how far it is.
 
@@ -559,8 +597,8 @@ class BertForTokenClassification(BertWithHead):
 
         Args:
             texts: A list of texts, or a column of a table.
-            max_length: Tokens of a window, at most 384 for None; a longer
-                text goes into several.
+            max_length: Tokens of a window; a longer text goes into several.
+                None: as in the fine-tuning, else at most 384.
             batch_size: Most windows computed at a time.
             verbose: Whether to print how far it is.
 
@@ -675,10 +713,11 @@ class BertForQuestionAnswering(BertWithHead):
         Args:
             questions: A list of questions.
             contexts: A list of as many texts, one for each question.
-            max_length: Tokens of a window, at most 384 for None. A longer
-                context goes into several.
-            stride: Tokens from one window to the next. None takes half of
-                what a window holds of the context.
+            max_length: Tokens of a window. A longer context goes into
+                several. None: as in the fine-tuning, else at most 384.
+            stride: Tokens from one window to the next. None: as in the
+                fine-tuning where `max_length` is None, else half of what a
+                window holds of the context.
             max_answer_length: Most pieces of an answer.
             batch_size: Most windows computed at a time.
             verbose: Whether to print how far it is.
@@ -781,7 +820,8 @@ class BertForMultipleChoice(BertWithHead):
         Args:
             texts: A list of texts.
             choices: For each a list of C texts that may follow.
-            max_length: Tokens that longer pairs are cut to. None never cuts.
+            max_length: Tokens that longer pairs are cut to. None: those of
+                the fine-tuning, else none is cut.
             batch_size: Most texts computed at a time.
             all_scores: Whether to return the probability of every choice.
             verbose: Whether to print how far it is.

@@ -290,7 +290,8 @@ class BertEncoder(Pretrained, keras.Model):
         they name one. The config keeps that as `text_vectors`.
 
         Args:
-            texts: A list of B raw texts, or a column of a table.
+            texts: A list of B raw texts, or a column of a table. An empty
+                text has a vector, too, that of its special tokens.
             pooling: "mean" of all tokens, "cls" for the first, or "max",
                 never normalized. None: what the model's folder says, else
                 "mean".

@@ -97,6 +97,15 @@ class Dense(keras.layers.Dense):
             product, self.bias, activation=self.activation
         )
 
+    def resize(self, units):
+        """Draws the weights anew for another width of the result."""
+        width = self.kernel.shape[0]
+        for variable in (self._kernel, self.bias):
+            self._untrack_variable(variable)
+        self.units, self.built = units, False
+        self._tracker.unlock()
+        self.build((None, width))
+
     def quantize(self, mode=None, type_check=True, config=None):
         """Makes the matrix one of integers, as `keras.layers.Dense` does.
 

@@ -5,12 +5,12 @@ that `windows`, `spans` and `tags` name.
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from bertbook.checks import is_integer
+from bertbook.checks import each_row, is_integer
 from bertbook.datasets.columns import (
     as_columns,
     has_length,
@@ -43,19 +43,35 @@ class Settings:
     n_best: int = 20
 
 
+def remembered(model, settings):
+    """Returns settings with those of the fine-tuning where none are given.
+
+    Args:
+        model: A task model, of which the config knows how it was trained.
+        settings: A `Settings`. A stride belongs to a length, so that one of
+            the fine-tuning is taken with its length alone.
+    """
+    if settings.max_length is not None:
+        return settings
+    past = model.config.extra.get("bertbook_finetuning") or {}
+    stride = settings.stride or past.get("stride")
+    return replace(settings, max_length=past.get("max_length"), stride=stride)
+
+
 def in_rows(function, *columns):
-    """Calls a function for each row, and names the row that it refuses.
+    """Calls a function for each row, and names the rows that it refuses.
 
     Raises:
-        ValueError: The function refuses a row; its number is named.
+        ValueError: The function refuses rows; their numbers are named.
     """
-    results = []
-    for row, values in enumerate(zip(*columns, strict=True)):
+
+    def named(row, *values):
         try:
-            results.append(function(*values))
+            return function(*values)
         except ValueError as error:
             raise ValueError(f"Row {row}: {error}") from None
-    return results
+
+    return each_row(named, *columns)
 
 
 class ReadColumns(dict[str, Any]):
@@ -101,11 +117,7 @@ def check_columns(
             )
     columns = ReadColumns({name: list(data[name]) for name in names})
     columns.others = [name for name in data if name not in columns]
-    for row, value in enumerate(columns.get("label", [])):
-        if is_missing(value):
-            raise ValueError(
-                f"`label[{row}]` must not be missing. Received: {value}."
-            )
+    each_row(_check_label, columns.get("label", []))
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or not lengths[needed[0]]:
         raise ValueError(
@@ -113,6 +125,14 @@ def check_columns(
             f"{lengths}."
         )
     return columns
+
+
+def _check_label(row, value):
+    """Refuses a gap in a column of labels."""
+    if is_missing(value):
+        raise ValueError(
+            f"`label[{row}]` must not be missing. Received: {value}."
+        )
 
 
 def labeled(data, name):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.checks import as_number, is_integer, listed
+from bertbook.checks import as_number, each_row, is_integer, listed
 from bertbook.config import PROBLEM_TYPES, BertConfig, check_kind
 from bertbook.datasets.cells import INTEGER
 from bertbook.text.bio import other_scheme, split_tag
@@ -60,10 +60,22 @@ def choose_labels(
                 "`num_labels` must be the number of names in `id2label`. "
                 f"Received: {num_labels} and {len(id2label)} names."
             )
-        for name in ("problem_type", "label2id", "label_thresholds"):
+        names = "problem_type", "label2id", "label_thresholds"
+        for name in (*names, "bertbook_finetuning"):
             extra.pop(name, None)  # these describe the old head
         config = config.replace(id2label=None)
     return config.replace(extra=extra), num_labels
+
+
+def has_open_labels(
+    config: BertConfig, num_labels: int | None, id2label: Any
+) -> bool:
+    """Returns whether neither a config nor an argument tells of labels.
+
+    The arguments are those of `choose_labels`.
+    """
+    told = config.extra.get("num_labels"), config.id2label, num_labels, id2label
+    return all(value is None for value in told)
 
 
 def choose_problem(problem_type: str | None, num_labels: int) -> str:
@@ -125,12 +137,15 @@ def check_names(column: Iterable[Any]) -> None:
     Raises:
         ValueError: A label is an empty text; its row is named.
     """
-    for row, value in enumerate(column):
+
+    def check(row, value):
         for label in value if _is_row(value) else [value]:
             if isinstance(label, str) and not label.strip():
                 raise ValueError(
                     f"`label[{row}]` must not be missing. Received: {label!r}."
                 )
+
+    each_row(check, column)
 
 
 def sorted_names(names: set[str]) -> list[str]:
@@ -155,14 +170,15 @@ def names_of_tags(column: Iterable[Sequence[str]]) -> list[str]:
     Raises:
         ValueError: A tag is not BIO, or a row is no list; it is named.
     """
-    kinds = set()
-    for row, tags in enumerate(column):
+
+    def kinds_of(row, tags):
         if isinstance(tags, str) or not isinstance(tags, Iterable):
             raise ValueError(
                 f"`tags[{row}]` must be a list of tags. Received: {tags!r}."
             )
-        for place, tag in enumerate(tags):
-            kinds.add(_type_of_tag(tag, row, place))
+        return {_type_of_tag(tag, row, n) for n, tag in enumerate(tags)}
+
+    kinds = set().union(*each_row(kinds_of, column))
     kinds.discard("")
     return sorted([f"{b}-{kind}" for kind in kinds for b in "BI"]) + ["O"]
 
@@ -209,31 +225,36 @@ def number_labels(
             as well as zeros and ones.
     """
     if problem == REGRESSION:
-        return np.array([[_number(v, i)] for i, v in enumerate(column)], "f4")
+        numbers = each_row(_number, column)
+        return np.array(numbers, "f4").reshape(-1, 1)
     ids = {name: i for i, name in (id2label or {}).items()}
     if problem == ONE_LABEL:
         if num_labels == 2 and all(isinstance(x, TRUTH) for x in column):
             column = list(map(int, column))  # as in files
-        numbers = [
-            _label(value, row, num_labels, ids)
-            for row, value in enumerate(column)
-        ]
+        numbers = each_row(
+            lambda row, value: _label(value, row, num_labels, ids), column
+        )
         return np.array(numbers, "int32")
-    for row, values in enumerate(column):
-        if not _is_row(values):
-            raise ValueError(
-                f"`label[{row}]` must be a list of labels for a model with "
-                f"several labels at once. Received: {values!r}."
-            )
+    each_row(_check_list, column)
     if _are_flags(column, num_labels):
         return np.array([list(values) for values in column], "float32")
     return _mark(column, num_labels, ids)
 
 
+def _check_list(row, values) -> None:
+    """Refuses what is no list of labels."""
+    if not _is_row(values):
+        raise ValueError(
+            f"`label[{row}]` must be a list of labels for a model with "
+            f"several labels at once. Received: {values!r}."
+        )
+
+
 def _mark(column, num_labels, ids) -> np.ndarray:
     """Turns lists of labels into rows of zeros and ones, `(R, K)`."""
     several = np.zeros((len(column), num_labels), "float32")
-    for row, values in enumerate(column):
+
+    def mark(row, values):
         numbers = [_label(value, row, num_labels, ids) for value in values]
         if len(set(numbers)) < len(numbers):
             raise ValueError(
@@ -242,6 +263,8 @@ def _mark(column, num_labels, ids) -> np.ndarray:
                 f"values in every row. Received: {values!r}."
             )
         several[row, numbers] = 1.0
+
+    each_row(mark, column)
     return several
 
 
@@ -311,7 +334,7 @@ def _advice(value) -> str:
     return ""
 
 
-def _number(value, row) -> float:
+def _number(row, value) -> float:
     """Returns one value of a regression."""
     number = as_number(value)
     if not abs(number) <= LARGEST_SCORE:  # NaN is not

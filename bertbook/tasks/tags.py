@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bertbook.checks import check_text, is_integer
+from bertbook.checks import check_text, each_row, is_integer
 from bertbook.config import TAG_STRATEGIES
 from bertbook.tasks.windows import check_stride, check_window, most_context
 from bertbook.text.bio import repair_bio, split_tag
@@ -227,23 +227,23 @@ def name_tags(
         ValueError: A row is no list, or a number is not one of the model; the
             row is named.
     """
-    named = []
-    for row, tags in enumerate(column):
+
+    def named(row, tags):
         if isinstance(tags, str) or not hasattr(tags, "__len__"):
             raise ValueError(
                 f"`tags[{row}]` must be a list of tags. Received: {tags!r}."
             )
         if not all(map(is_integer, tags)):
-            named.append(list(tags))
-            continue
+            return list(tags)
         unknown = [int(tag) for tag in tags if int(tag) not in id2label]
         if unknown:
             raise ValueError(
                 f"`tags[{row}]` must hold numbers in [0, {len(id2label)}), the "
                 f"tags of the model. Received: {unknown[0]}."
             )
-        named.append([id2label[int(tag)] for tag in tags])
-    return named
+        return [id2label[int(tag)] for tag in tags]
+
+    return each_row(named, column)
 
 
 def fit_tags(tags: Sequence[str], known: Collection[str]) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bertbook.batches.batching import check_lengths
 from bertbook.batches.ragged import Rows
-from bertbook.checks import check_column, check_rows
+from bertbook.checks import check_column, check_rows, each_row
 from bertbook.tasks import metrics
 from bertbook.tasks.base import (
     check_columns,
@@ -161,17 +161,20 @@ class Choices:
             data, ["text", "choices"], ["label", "weight"]
         )
         check_column(self.data["text"], "text")
-        counts = [
-            len(check_column(choices, f"choices[{row}]"))
-            for row, choices in enumerate(self.data["choices"])
-        ]
+        counts = each_row(
+            lambda row, choices: len(check_column(choices, f"choices[{row}]")),
+            self.data["choices"],
+        )
         self.count = max(2, *counts)
-        for row, count in enumerate(counts):
+
+        def check_count(row, count):
             if count != self.count:
                 raise ValueError(
                     f"`choices[{row}]` must hold 2 texts or more, as many as "
                     f"in the other rows, {self.count}. Received: {count}."
                 )
+
+        each_row(check_count, counts)
         first = [t for t in self.data["text"] for _ in range(self.count)]
         second = [choice for row in self.data["choices"] for choice in row]
         self.rows = tokenize_texts(model, first, second, settings, self.count)
@@ -247,7 +250,7 @@ def tokenize_texts(model, texts, pairs, settings, choices=None):
         ValueError: A text is longer than the model allows; its row is named.
     """
     tokenizer = needed_tokenizer(model)
-    texts, pairs = check_rows(texts, pairs)
+    texts, pairs = check_rows(texts, pairs, ("text", "text_pair"))
     ids, segments = [], []
     for start in range(0, len(texts), CHUNK):
         part = slice(start, start + CHUNK)

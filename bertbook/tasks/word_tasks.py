@@ -8,7 +8,7 @@ Differences: those that `windows`, `spans` and `tags` name.
 import numpy as np
 
 from bertbook.batches.ragged import Rows, compute
-from bertbook.checks import check_rows, is_integer, listed
+from bertbook.checks import check_rows, each_row, is_integer, listed
 from bertbook.datasets.readers import list_answers
 from bertbook.tasks import metrics as answer_scores
 from bertbook.tasks.base import (
@@ -18,6 +18,7 @@ from bertbook.tasks.base import (
     labeled,
     longest,
     needed_tokenizer,
+    remembered,
 )
 from bertbook.tasks.labels import names_of_tags
 from bertbook.tasks.spans import (
@@ -305,22 +306,23 @@ class Tags:
         column = labeled(self.data, "tags")
         column = name_tags(column, self.model.config.id2label or {})
         names_of_tags(column)
-        for row, tags in enumerate(column):
-            words = len(self.data["tokens"][row])
-            if len(tags) != words:
+
+        def fitted(row, tags, words):
+            if len(tags) != len(words):
                 raise ValueError(
-                    f"`tags[{row}]` must hold a tag for each of {words} "
+                    f"`tags[{row}]` must hold a tag for each of {len(words)} "
                     f"words. Received: {len(tags)}."
                 )
-        column = [fit_tags(tags, known or ()) for tags in column]
-        for row, tags in enumerate(column):
+            tags = fit_tags(tags, known or ())
             for tag in tags:
                 if known is not None and tag not in known:
                     raise ValueError(
                         f"`tags[{row}]` must be tags of the model, "
                         f"{listed(known)}. Received: {tag!r}."
                     )
-        return column
+            return tags
+
+        return each_row(fitted, column, self.data["tokens"])
 
 
 def find_entities_in(
@@ -329,7 +331,7 @@ def find_entities_in(
     """Finds entities in raw texts; see `predict_entities` of the model."""
     texts, _ = check_rows(texts, None)
     tokenizer = needed_tokenizer(model)
-    settings = Settings(max_length=max_length)
+    settings = remembered(model, Settings(max_length=max_length))
     room = longest(model, settings) - 2  # beside [CLS] and [SEP]
     spans = [find_words(tokenizer, text, room) for text in texts]
     words = [

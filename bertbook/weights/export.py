@@ -81,6 +81,7 @@ def export_model(model, path, format, verbose, input_signature, **options):
     with write_whole(Path(path)) as part:
         write(part)
         if format == "onnx":
+            _name_dimensions(str(part))
             _check_operations(str(part))
 
 
@@ -150,6 +151,28 @@ def _in_float32(model):
     for weight in copy.weights:  # what adapters add is in the matrices
         weight.assign(values[tensor_name(weight)])
     return copy
+
+
+def _name_dimensions(path):
+    """Names the open dimensions of an ONNX file, alike for each array.
+
+    The converter gives each a name of its own, such as unk__666.
+    """
+    import onnx
+
+    model = onnx.load(path)
+    for value in (*model.graph.input, *model.graph.output):
+        shape = value.type.tensor_type.shape.dim
+        is_target = value.name.startswith(("target", "decoder"))
+        sequence = "target_sequence" if is_target else "sequence"
+        names = ("batch", sequence)
+        if len(shape) == 3 and shape[2].dim_param:  # texts to choose from
+            names = ("batch", "choices", sequence)
+        for dimension, name in zip(shape, names, strict=False):
+            if dimension.dim_param or not dimension.HasField("dim_value"):
+                dimension.dim_param = name
+    del model.graph.value_info[:]  # shapes in between have the old names
+    onnx.save(model, path)
 
 
 def _check_operations(path):

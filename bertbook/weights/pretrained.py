@@ -99,6 +99,7 @@ class Pretrained:
     _input_rank = 2
     load_report = None
     tokenizer = None
+    finetuned_with = None  # a weak reference to the optimizer of `finetune`
     lora = None  # the settings of the adapters, after `add_lora`
     tokenizer_names: tuple[str, ...] = ("tokenizer",)
 
@@ -390,7 +391,14 @@ class Pretrained:
             warnings.filterwarnings("ignore", message=without)
             super().quantize(mode, **options)
 
-    def save(self, filepath, overwrite=True, zipped=None, **options):
+    def save(
+        self,
+        filepath,
+        overwrite=True,
+        zipped=None,
+        include_optimizer=None,
+        **options,
+    ):
         """Writes a .keras file as `keras.Model.save`, whole or not at all.
 
         It keeps the tokenizer, and how layers are quantized; adapters become
@@ -401,6 +409,9 @@ class Pretrained:
             filepath: The file, which ends in .keras.
             overwrite: As in `keras.Model.save`.
             zipped: As in `keras.Model.save`.
+            include_optimizer: Whether to write the optimizer, which is twice
+                as large as the model. None writes that of `compile`, and none
+                that `finetune` has left.
             **options: As in `keras.Model.save`.
 
         Raises:
@@ -408,14 +419,32 @@ class Pretrained:
                 adapters; an older file is as it was.
         """
         options |= {"overwrite": overwrite, "zipped": zipped}
+        if include_optimizer is None:
+            of_finetune = self.finetuned_with and self.finetuned_with()
+            optimizer = getattr(self, "optimizer", None)
+            include_optimizer = optimizer is None or optimizer != of_finetune
         is_file = str(filepath).endswith(".keras") and "://" not in str(
             filepath
         )
-        if not is_file or zipped is False or not overwrite:
-            super().save(filepath, **options)
+        with self._with_optimizer(include_optimizer):
+            if not is_file or zipped is False or not overwrite:
+                super().save(filepath, **options)
+                return
+            with write_whole(Path(filepath)) as part:
+                super().save(part, **options)
+
+    @contextlib.contextmanager
+    def _with_optimizer(self, is_kept):
+        """Takes the optimizer off in the body, unless it is to be kept."""
+        optimizer, compiled = getattr(self, "optimizer", None), self.compiled
+        if is_kept or optimizer is None:
+            yield
             return
-        with write_whole(Path(filepath)) as part:
-            super().save(part, **options)
+        self.optimizer, self.compiled = None, False
+        try:
+            yield
+        finally:
+            self.optimizer, self.compiled = optimizer, compiled
 
     def get_config(self):
         """Returns what Keras needs to build this model again.
@@ -768,6 +797,7 @@ OF_A_TASK = (
     "problem_type",
     "no_answer_threshold",
     "tag_strategy",
+    "bertbook_finetuning",
 )
 
 

@@ -258,7 +258,7 @@ def test_reviews_are_learned_measured_and_predicted(
     words = ["finetune", str(path), *columns, "--dev", "0.2", "--epochs", "1"]
     assert main([*words, "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "task: classification, 19 rows, 5 labels: 1, 2, 3, 4, 5" in printed
+    assert "task: classification, 19 rows, 5 labels: " in printed
     assert "dev: 5 rows" in printed
     model = bb.BertForSequenceClassification.from_pretrained(out)
     assert model.config.id2label == dict(enumerate("12345"))
@@ -289,3 +289,98 @@ def test_reviews_are_learned_measured_and_predicted(
 def test_one_label_alone_is_refused_before_a_model_is_loaded():
     with pytest.raises(ValueError, match="two labels or more.*'x' in all of 2"):
         check_task({"text": ["a", "b"], "label": ["x", "x"]}, "classification")
+
+
+def write_departments(path):
+    rows = ["a b,HR", "c,IT", ",IT", "d,", "e f,IT", "g,HR", "h,PR"]
+    path.write_text("\n".join(["message,team", *rows]))
+    return path
+
+
+def test_bad_rows_are_left_out_where_asked_and_told_once(tmp_path, capsys):
+    path = write_departments(tmp_path / "a.csv")
+    words = [path, "--text-column", "message", "--label-column", "team"]
+    with pytest.raises(ValueError, match="2 of 7 that do not") as caught:
+        parts_of(*words)
+    assert "`--skip-bad-rows` leaves them out" in str(caught.value)
+    words += ["--skip-bad-rows", "--dev", "0.4"]
+    train, dev = parts_of(*words)
+    assert (len(train["text"]), len(dev["text"])) == (3, 2)
+    told = capsys.readouterr().err
+    assert told.count("2 of 7 rows were left out") == 1
+    assert "1: `message` must hold a text (line 4)" in told
+    data = read_one(
+        options_of(
+            "evaluate", *map(str, words[:5]), "--model", "m", "--skip-bad-rows"
+        )
+    )
+    assert len(data["text"]) == 5
+
+
+def test_rows_with_labels_that_a_model_does_not_know_are_left_out(capsys):
+    data = {"text": ["a", "b", "c"], "label": ["x", "z", "y"]}
+    assert own_data.with_known_labels(data, ["x", "y"]) == {
+        "text": ["a", "c"], "label": ["x", "y"],
+    }  # fmt: skip
+    assert "1 of 3 rows were left out: labels" in capsys.readouterr().err
+    tags = {"tokens": [["a"], ["b"]], "tags": [["I-PER"], ["B-LOC"]]}
+    known = ["B-PER", "I-PER", "O"]
+    assert own_data.with_known_labels(tags, known)["tokens"] == [["a"]]
+    several = {"text": ["a", "b"], "label": [["x"], ["x", "q"]]}
+    assert own_data.with_known_labels(several, ["x"])["text"] == ["a"]
+    assert own_data.with_known_labels(data, []) == data
+
+
+def test_a_listing_keeps_its_lines_on_standard_error(tmp_path, capsys):
+    path = write_departments(tmp_path / "a.csv")
+    words = ["--text-column", "message", "--label-column", "team"]
+    assert main(["finetune", str(path), *words, "--out", str(tmp_path)]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[1:] == [
+        f"  {path}, line 4: `message` must hold a text. Received: ''.",
+        f"  {path}, line 5: `team` must not be missing. Received: ''.",
+        "`--skip-bad-rows` leaves them out.",
+    ]
+
+
+def test_labels_are_counted_and_odd_ones_told(capsys):
+    labels = ["BILLING"] * 9 + ["billing"] * 7 + ["N/A"] * 2
+    train = {"text": ["a"] * 18, "label": labels}
+    own_data.say_task(train, {"text": ["a"], "label": ["x"]}, "classification")
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0] == (
+        "task: classification, 18 rows, 3 labels: BILLING (9), billing (7), "
+        "N/A (2)"
+    )
+    assert printed.err.splitlines() == [
+        "bertbook: labels that may be one: BILLING (9 rows), billing (7 rows)",
+        "bertbook: labels that may stand for none: N/A (2 rows)",
+        "bertbook: labels with fewer than 5 rows, too few to learn: N/A (2)",
+        "bertbook: labels of dev that train lacks: x",
+    ]
+    tags = {"tokens": [["a", "b"]] * 3, "tags": [["B-PER", "O"]] * 3}
+    own_data.say_task(tags, None, "tags")
+    assert "3 rows, 1 labels: PER (3)" in capsys.readouterr().out
+
+
+def test_evaluate_reads_the_columns_of_the_run(tmp_path):
+    path = write_departments(tmp_path / "a.csv")
+    columns = {"text": "message", "label": "team", "text_pair": "reply"}
+    config = {"bertbook_finetuning": {"columns": columns}}
+    words = ["evaluate", str(path), "--model", "m", "--skip-bad-rows"]
+    data = read_one(options_of(*words), config)
+    assert data["label"] == ["HR", "IT", "IT", "HR", "PR"]
+    named = options_of(
+        *words, "--label-column", "message", "--text-column", "team"
+    )
+    assert read_one(named, config)["text"] == data["label"]
+    with pytest.raises(ValueError, match="must have the columns of a task"):
+        read_one(options_of(*words))
+
+
+def test_a_column_of_the_user_may_be_called_as_an_argument(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("name,team\na,x\n,y\nb,x\n")
+    words = [path, "--text-column", "name", "--label-column", "team"]
+    with pytest.raises(ValueError, match="line 3: `name` must hold a text"):
+        parts_of(*words)

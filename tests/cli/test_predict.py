@@ -268,3 +268,74 @@ def test_an_answer_comes_before_the_next_line_is_written(folder):
         program.stdin.close()
         assert program.stdout.read() == b""
     assert program.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "key,body\n7,a\n8\n9,\n10,c\n",
+        '{"key": 7, "body": "a"}\n{"key"\n{"key": 9}\n{"key": 10, "body": "c"}',
+        "key\tbody\n7\ta, b\n8\n9\t \n10\tc\n",
+    ],
+    ids=["commas", "json", "tabs"],
+)
+@pytest.mark.parametrize("is_file", [False, True])
+def test_bad_rows_of_a_table_are_left_out_where_asked(
+    text, is_file, answered, capsys, monkeypatch, tmp_path
+):
+    give(monkeypatch, text)
+    words = ["predict", "--model", "m", "--text-column", "body"]
+    words += ["--id-column", "key"]
+    if is_file:
+        ending = "jsonl" if text.startswith("{") else "csv"
+        path = tmp_path / f"a.{ending}"
+        path.write_text(text)
+        words += ["--file", str(path)]
+    assert main(words) == 2
+    capsys.readouterr()
+    give(monkeypatch, text)
+    assert main([*words, "--skip-bad-rows"]) == 0
+    printed = capsys.readouterr()
+    rows = map(json.loads, printed.out.splitlines())
+    assert [str(row["id"]) for row in rows] == ["7", "10"]
+    assert "left out" in printed.err
+
+
+def test_a_line_without_a_text_is_named(answered, capsys, monkeypatch):
+    for words, line in (
+        (
+            [
+                "",
+            ],
+            1,
+        ),
+        (["a", " "], 1),
+    ):
+        assert main(["predict", "--model", "m", *words]) == 2
+        assert f"Line {line} must hold a text" in capsys.readouterr().err
+    give(monkeypatch, "a\tb\nc\t\nd\te\n")
+    assert main(["predict", "--model", "m", "--skip-bad-rows"]) == 0
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 2
+    assert "left out 1 lines that do not fit: 2." in printed.err
+
+
+def test_the_columns_of_the_run_are_read_without_being_named(
+    answered, capsys, monkeypatch, tmp_path
+):
+    columns = {"text": "body", "label": "team"}
+    config = {"bertbook_finetuning": {"columns": columns}}
+    monkeypatch.setattr(finetuning, "config_of", lambda name: config)
+    path = tmp_path / "a.csv"
+    path.write_text("key,body\n7,a\n8,bad\n")
+    for words in ([str(path)], ["--file", str(path)]):
+        assert main(["predict", "--model", "m", *words]) == 2
+        printed = capsys.readouterr()
+        assert len(printed.out.splitlines()) == 1
+        assert "Line 3: `texts` must be good" in printed.err  # of the file
+    assert main(["predict", "--model", "m", str(path), "--id-column", "key"])
+    assert json.loads(capsys.readouterr().out)["id"] == "7"
+    path.write_text("key,text\n7,a\n")  # no such column: lines of text
+    assert main(["predict", "--model", "m", "--file", str(path)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert main(["predict", "--model", "m", "body"]) == 0

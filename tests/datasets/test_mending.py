@@ -28,10 +28,10 @@ EXPECTED = {
     "label": ["Facilities", "IT", "Travel", "IT", "IT"],
 }
 REASONS = {
-    "`label`": "'it' is read as 'IT', 2 rows",
+    "`Department`": "'it' is read as 'IT', 2 rows",
     "line 5": "the text of line 3 again",
-    "line 6": "`text` must hold a text. Received: ''",
-    "line 7": "`label` must not be missing. Received: ''",
+    "line 6": "`Message` must hold a text. Received: ''",
+    "line 7": "`Department` must not be missing. Received: ''",
 }
 
 
@@ -65,7 +65,9 @@ def test_every_export_gives_the_same_rows_and_tells_why(name, tmp_path):
     assert load_dataset(tmp_path / file, mended=mended, **TOLD) == EXPECTED
     shift = name.startswith("with a line")
     expected = {
-        place if place == "`label`" else f"line {int(place[5:]) + shift}": why
+        place
+        if place == "`Department`"
+        else f"line {int(place[5:]) + shift}": why
         for place, why in REASONS.items()
     }
     if shift:
@@ -79,7 +81,7 @@ def test_every_export_gives_the_same_rows_and_tells_why(name, tmp_path):
 def test_without_it_nothing_is_mended(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(written(","), encoding="utf-8")
-    with pytest.raises(ValueError, match="line 6: `text` must hold a text"):
+    with pytest.raises(ValueError, match="line 6: `Message` must hold a text"):
         load_dataset(path, **TOLD)
 
 

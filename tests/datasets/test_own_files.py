@@ -775,7 +775,7 @@ BAD_TABLES = {
     "tsv with commas": ("a.tsv", H + "a,1\n", "the columns text,label"),
     # JSON.
     "not JSON": ("a.jsonl", '{"text": "a"}\n{"text": \n',
-        "line 2 is not valid"),
+        "line 2: the row is not valid"),
     "Python": ("a.jsonl", "{'text': 'a'}\n", "line 1 is not valid JSON"),
     "deep": ("a.jsonl", "[" * 100_000,
         "line 1 is not valid JSON: it is nested"),
@@ -840,7 +840,7 @@ BAD_TABLES = {
     "a fraction as tag": ("a.jsonl", '{"tokens": ["a"], "tags": [1.0]}\n',
         "line 1: a tag .* 1.0"),
     "words in a cell": ("a.csv", "tokens,tags\na b,O O\n",
-        "line 2, `tokens` is not"),
+        "line 2: `tokens` is not"),
     "IOBES": ("a.conll", "a O\nb S-PER\n",
         "line 2: .* IOBES and BILOU .*'S-PER'"),
     "BILOU": ("a.conll", "a O\nb U-PER\n", "write S- and U- as B-"),

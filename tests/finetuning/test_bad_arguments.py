@@ -31,7 +31,7 @@ FINETUNE = {
     "train": [],
     "dev": ["None"],
     "epochs": ["five"],
-    "learning_rate": ["five"],
+    "learning_rate": ["five", "None"],
     "batch_size": ["five", "huge"],
     "max_length": ["None", "five", "huge"],
     "seed": ["five", "huge"],

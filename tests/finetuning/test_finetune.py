@@ -120,6 +120,28 @@ def test_a_finished_folder_is_a_model(whole):
     assert '"epochs": 3' in card
 
 
+def test_the_optimizer_is_saved_where_it_is_asked_for(whole, tmp_path):
+    """With its two moments a file is three times as large."""
+    _, model, _ = whole
+    sizes = {}
+    for is_asked in (None, False, True):
+        path = tmp_path / f"{is_asked}.keras"
+        model.save(path, include_optimizer=is_asked)
+        with zipfile.ZipFile(path) as file:
+            sizes[is_asked] = len(file.read("model.weights.h5"))
+        assert keras.saving.load_model(path).compiled == bool(is_asked)
+    assert sizes[None] == sizes[False]
+    assert sizes[True] > 1.5 * sizes[None]  # HDF5 needs some itself
+    assert model.compiled
+    assert model.optimizer is not None
+    other = bb.BertForSequenceClassification.from_config(model.get_config())
+    other.save(tmp_path / "plain.keras", include_optimizer=False)
+    other.compile("adamw", loss="sparse_categorical_crossentropy")
+    other.optimizer.build(other.trainable_variables)
+    other.save(tmp_path / "mine.keras")  # whoever compiles, keeps
+    assert keras.saving.load_model(tmp_path / "mine.keras").compiled
+
+
 def test_a_trained_model_can_be_saved_as_keras_does(whole, tmp_path):
     """And a file that names a module of before loads.
 
@@ -137,6 +159,7 @@ def test_a_trained_model_can_be_saved_as_keras_does(whole, tmp_path):
     for path in (new, old):
         again = keras.saving.load_model(path)
         assert same(weights(again), weights(model))
+        assert not again.compiled
     assert again.config.id2label == model.config.id2label
     again.tokenizer = TOY
     assert again.predict_texts(["y a"]) == model.predict_texts(["y a"])
@@ -568,11 +591,15 @@ def test_options_out_of_range_are_refused():
 @pytest.mark.any_backend
 def test_data_that_do_not_fit_the_model():
     for data, options, message in (
-        ({"text": ["a", "b"], "label": [0, 2]}, {}, r"`label\[1\]` .*\[0, 2\)"),
+        (
+            {"text": ["a", "b"], "label": [0, 2]},
+            {"num_labels": 2},
+            r"`label\[1\]` .*\[0, 2\)",
+        ),
         ({"text": ["a"], "label": [1.0]}, {}, r"`label\[0\]` must be an int"),
         (
             {"text": ["a"] * 3, "label": ["x", "y", "z"]},
-            {},
+            {"num_labels": 2},
             "`num_labels` must be that of the data, 3: x, y, z. Received: a "
             "model with 2; load it with `num_labels=3`",
         ),
@@ -591,7 +618,7 @@ def test_data_that_do_not_fit_the_model():
             {},
             "24. Received: 32 tokens in row 1",
         ),
-        ({"text": ["a", 3], "label": [0, 1]}, {}, r"`texts\[1\]` must be a"),
+        ({"text": ["a", 3], "label": [0, 1]}, {}, r"`text\[1\]` must be a"),
         ([("a", 1)], {}, "` must be a dict of columns.*: list of tuple"),
     ):
         model = make(CLASSIFIER, **options)

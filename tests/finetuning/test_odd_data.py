@@ -78,5 +78,54 @@ def test_a_gap_is_named_with_its_row(gap):
     model = make(CLASSIFIER)
     with pytest.raises(ValueError, match=r"`label\[1\]` must not be missing"):
         bb.finetune(model, {"text": ["a", "b"], "label": ["x", gap]})
-    with pytest.raises(ValueError, match=r"`texts\[1\]` must be a string"):
+    with pytest.raises(ValueError, match=r"`text\[1\]` must be a string"):
         bb.finetune(model, {"text": ["a", gap], "label": ["x", "y"]})
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "message"),
+    [
+        (
+            CLASSIFIER,
+            {"text": ["a"] * 40, "label": ["x"] * 39 + ["y"]},
+            "39 of 40 rows have the label x",
+        ),
+        (
+            "BertForTokenClassification",
+            {"tokens": [["a"]] * 40, "tags": [["O"]] * 39 + [["B-X"]]},
+            "no entity",
+        ),
+        (
+            "BertForMultipleChoice",
+            {
+                "text": ["a"] * 40,
+                "choices": [["b", "c"]] * 40,
+                "label": [1] * 40,
+            },
+            "the right choice at place 1",
+        ),
+    ],
+)
+def test_labels_that_are_nearly_constant_are_told_once(kind, data, message):
+    options = {"num_labels": 3} if "Token" in kind else {}
+    model = make(kind, **options)
+    with pytest.warns(UserWarning, match=message) as caught:
+        bb.finetune(model, data, epochs=1, batch_size=40, options=QUIET)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_empty_texts_are_read_alike_and_told_where_they_are_learned():
+    model = make(CLASSIFIER)
+    data = {"text": ["a", "", "b", " "], "label": [0, 1, 0, 1]}
+    told = "`text`: 2 of 4 rows hold an empty text, such as row 1"
+    with pytest.warns(UserWarning, match=told) as caught:
+        bb.finetune(model, data, epochs=1, options=QUIET)
+    assert len(caught) == 1
+    assert 0 <= bb.evaluate(model, data)["accuracy"] <= 1
+    rows = model.predict_texts(data["text"], all_scores=True)
+    assert rows[1]["scores"] == pytest.approx(rows[3]["scores"], abs=1e-5)
+    encoder = model.encoder
+    encoder.tokenizer = model.tokenizer
+    vectors = encoder.embed_texts(data["text"])
+    assert vectors[1] == pytest.approx(vectors[3], abs=1e-5)

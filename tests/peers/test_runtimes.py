@@ -66,6 +66,30 @@ def test_a_runtime_gives_what_the_model_gives(kind, format, tmp_path):
     check(make(kind), format, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("BertForSequenceClassification", ["batch", "sequence"]),
+        ("BertForTokenClassification", ["batch", "sequence"]),
+        ("BertForMultipleChoice", ["batch", "choices", "sequence"]),
+    ],
+)
+def test_dimensions_of_onnx_have_the_same_names_for_each_input(
+    kind, names, tmp_path
+):
+    onnx = pytest.importorskip("onnx")
+    path = tmp_path / "model.onnx"
+    make(kind).export(path, format="onnx", verbose=False)
+    graph = onnx.load(str(path)).graph
+    for value in graph.input:
+        dimensions = value.type.tensor_type.shape.dim
+        assert [dimension.dim_param for dimension in dimensions] == names
+    assert len(graph.input) == 3
+    for value in graph.output:
+        first = value.type.tensor_type.shape.dim[0]
+        assert first.dim_param == "batch"
+
+
 @pytest.mark.parametrize("format", RUNTIMES)
 def test_sixteen_bits_are_exported_in_float32(format, tmp_path):
     model = make("BertForQuestionAnswering", dtype="mixed_bfloat16")

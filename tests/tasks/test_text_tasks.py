@@ -216,14 +216,14 @@ FULL = {"text": TEXTS, "label": [0, 1, 1, 0, 1]}
         (
             {"text": ["a", 7, "b"]},
             ValueError,
-            r"`texts\[1\]` must be a string. Received: int",
+            r"`text\[1\]` must be a string. Received: int",
         ),
         (
             {"text": ["a", "b"], "text_pair": ["a", None]},
             ValueError,
-            r"`pairs\[1\]` must be a string. Received: NoneType",
+            r"`text_pair\[1\]` must be a string. Received: NoneType",
         ),
-        ({"text": ["a", "\ud83d"]}, ValueError, r"`texts\[1\]` .* surrogate"),
+        ({"text": ["a", "\ud83d"]}, ValueError, r"`text\[1\]` .* surrogate"),
     ],
 )  # fmt: skip
 def test_columns_that_do_not_fit_are_refused(data, error, message):

@@ -11,14 +11,13 @@ import bertbook as bb
 
 def read(texts: list[str]) -> NDArray[np.float32]:
     encoder = bb.BertEncoder.from_pretrained("mini", dtype="auto")
-    outputs = encoder(encoder_batch(encoder, texts), output_attentions=True)
+    outputs = encoder(encoder.tokenizer(texts), output_attentions=True)
     print(outputs["sequence_output"].shape, bb.attention_path(encoder).why)
     return encoder.embed_texts(texts, pooling="mean")
 
 
 def encoder_batch(encoder: bb.BertEncoder, texts: list[str]) -> dict[str, Any]:
     tokenizer = encoder.tokenizer
-    assert tokenizer is not None
     encoding: bb.Encoding = tokenizer.encode(texts[0], max_length=16)
     print(encoding.tokens, tokenizer.decode(encoding.input_ids))
     return dict(tokenizer(texts))
@@ -59,12 +58,12 @@ def adapt(out: Path) -> int:
     )
     part, dev = bb.train_dev_split([{"text": "Fine.", "label": 1}] * 9, dev=0.2)
     trained = bb.add_lora(model, rank=4).trained
-    bb.finetune(model, part, dev, epochs=1)
+    bb.finetune(model, part, dev, epochs=1, learning_rate=None)
     model.save_adapter(out / "adapter")
     model.load_adapter(out / "adapter")
     bb.merge_lora(model)
     model.quantize("int8")
-    model.save(out / "model.keras")
+    model.save(out / "model.keras", include_optimizer=True)
     model.export(out / "served", verbose=False)
     print(model.to_json(), model.jit_compile, model.losses, model.lora)
     model.reset_metrics()
@@ -103,4 +102,6 @@ def write(model: bb.CausalLM) -> list[str]:
 
 if __name__ == "__main__":
     bb.setup(seed=1)
+    bert = bb.BertEncoder.from_pretrained("mini")
+    print(encoder_batch(bert, ["Fire!"]), bert(bert.tokenizer(["Fire!"])))
     print(read(["The bank was shut."]), train(Path("out")))
