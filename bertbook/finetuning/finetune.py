@@ -345,6 +345,7 @@ def finetune(
         for name, part in dev.items():
             with under_its_names(part):
                 dev_tasks[name] = kind(model, part, settings)
+                dev_tasks[name].blank_score()  # refuses labels
         judge = Judge(
             model, dev_tasks, options.metric, batch_size, metrics, label_weights
         )
