@@ -271,6 +271,7 @@ class AdamW(keras.optimizers.AdamW):
         gradient = ops.cast(gradient, dtype)
         rate = rate if factor == 1.0 else rate * factor
         c2 = ops.sqrt(1 - power_2)
+        epsilon = self.epsilon * c2
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
@@ -283,7 +284,7 @@ class AdamW(keras.optimizers.AdamW):
                 lr=rate,
                 beta1=self.beta_1,
                 beta2=self.beta_2,
-                epsilon=self.epsilon * c2,
+                epsilon=epsilon,
                 grad=gradient,
             )
             return
@@ -293,8 +294,7 @@ class AdamW(keras.optimizers.AdamW):
         self.assign_add(square, new)
         # mean / c1 / (sqrt(square) / c2 + epsilon), with numbers moved out
         rate = rate * c2 / (1 - power_1)
-        root = ops.sqrt(square) + self.epsilon * c2
-        self.assign_sub(variable, rate * mean / root)
+        self.assign_sub(variable, rate * mean / (ops.sqrt(square) + epsilon))
 
 
 def _check_rates(options):
