@@ -598,9 +598,11 @@ def compiles_shapes(model: Any) -> bool:
     """Returns whether a model is compiled anew for each shape of a batch.
 
     Args:
-        model: A Keras model, compiled for training or not.
+        model: A Keras model, compiled for training or not; what is none is
+            taken for one that is.
     """
-    if load_keras().backend.backend() == "jax" or model.jit_compile:
+    is_compiled = getattr(model, "jit_compile", True)
+    if load_keras().backend.backend() == "jax" or is_compiled:
         return True
     return choose_compilation(model.compute_dtype).path == "islands"
 

@@ -178,7 +178,8 @@ def _read_rows(options: Any, columns: dict[str, str]) -> Iterator[Any]:
     """Yields numbered rows: the parts of a line, or the columns of a table."""
     if columns:
         if options.file in (None, "-"):
-            yield from _read_table(read_lines("-"), columns)
+            lines = read_lines("-")
+            yield from _read_table(lines, columns, options.skip_bad_rows)
         else:
             yield from _load_table(options, columns)
     elif options.text:
@@ -207,12 +208,13 @@ def _load_table(options: Any, columns: dict[str, str]) -> Iterator[Any]:
 
 
 def _read_table(
-    lines: Iterable[str | None], columns: dict[str, str]
+    lines: Iterable[str | None], columns: dict[str, str], skip: bool = False
 ) -> Iterator[Any]:
-    """Yields the rows of a table that comes in by lines, as dicts or errors.
+    """Yields the rows of a table that comes in by lines.
 
     Lines of JSON begin with a brace. Else the first line names the columns,
-    and tabs or commas separate them; a row is one line.
+    and tabs or commas separate them; a row is one line. A row that does not
+    fit is an error, which is yielded with `skip` and else raised.
     """
     names: list[str] | None = None
     delimiter = ","
@@ -241,6 +243,8 @@ def _read_table(
                 },
             )
         except ValueError as error:
+            if not skip:
+                raise
             yield number, error
 
 

@@ -515,14 +515,14 @@ def take_labels(model, train):
         if is_open and all(map(is_integer, column)):
             names = _fit_to_numbers(model, column)
     if is_open and len(names or ()) not in (0, 1, model.num_labels):
-        model.draw_head(len(names))
+        model._draw_head(len(names))
     if names is None or (task is Texts and model.problem_type == REGRESSION):
         return
     if len(names) != model.num_labels:
         advice = f"`num_labels={len(names)}`"
         if len(names) == 1:  # `num_labels=1` is a regression
             advice = "`id2label`, which names the labels that are not here too"
-        elif model.has_open_labels:
+        elif model._has_open_labels:
             advice += "; its head was trained, and is not replaced"
         raise ValueError(
             f"`num_labels` must be that of the data, {len(names)}: "
@@ -537,7 +537,7 @@ def _has_new_head(model):
 
     Every step of training moves the biases, which begin as zeros.
     """
-    if not model.has_open_labels:
+    if not model._has_open_labels:
         return False
     return not np.any(model.classifier.bias.numpy())
 
@@ -559,7 +559,7 @@ def _fit_to_numbers(model, column):
             f"model with it. Received: {different} labels up to {count - 1:,}."
         )
     if count > model.num_labels:
-        model.draw_head(count)
+        model._draw_head(count)
     return None
 
 

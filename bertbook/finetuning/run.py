@@ -523,7 +523,7 @@ def unchanged_by_errors(model):
         if process_count() > 1:
             raise
         if count != getattr(model, "num_labels", None):
-            model.draw_head(count)
+            model._draw_head(count)
         model.config = config
         model.set_weights(weights)
         raise

@@ -151,7 +151,7 @@ class BertWithHead(Pretrained, keras.Model):
         attention = self.encoder.asked_attention
         return {**super().get_config(), "attention": attention}
 
-    def draw_head(self, num_labels):
+    def _draw_head(self, num_labels):
         """Draws a head for another number of labels in place of the old one.
 
         Args:
@@ -374,8 +374,9 @@ class BertForSequenceClassification(BertWithHead):
         attention="auto",
         **kwargs,
     ):
-        is_open = has_open_labels(config, num_labels, id2label)
+        given = config
         config, count = choose_labels(config, num_labels, id2label)
+        is_open = has_open_labels(given, num_labels, id2label)
         problem = problem_type or config.extra.get("problem_type")
         problem_type = choose_problem(problem, count)
         config = config.replace(
@@ -383,7 +384,7 @@ class BertForSequenceClassification(BertWithHead):
         )
         super().__init__(config, attention, **kwargs)
         self.num_labels, self.problem_type = count, problem_type
-        self.has_open_labels = is_open
+        self._has_open_labels = is_open
         self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"
@@ -536,11 +537,12 @@ class BertForTokenClassification(BertWithHead):
     def __init__(
         self, config, num_labels=None, id2label=None, attention="auto", **kwargs
     ):
-        is_open = has_open_labels(config, num_labels, id2label)
+        given = config
         config, count = choose_labels(config, num_labels, id2label)
+        is_open = has_open_labels(given, num_labels, id2label)
         super().__init__(config, attention, **kwargs)
         self.num_labels = count
-        self.has_open_labels = is_open
+        self._has_open_labels = is_open
         self.dropout = _head_dropout(config, self.dtype_policy)
         self.classifier = task_head(
             self.num_labels, config, self.dtype_policy, "classifier"

@@ -81,6 +81,7 @@ class LoadReport:
 KERAS_KEYWORDS = frozenset(
     ("name", "dtype", "trainable", "autocast", "activity_regularizer")
 )
+COUNT = "layer_count"  # in a file of Keras
 NO_BATCHES = (bool, int, float, str, bytes, list, tuple)
 
 
@@ -125,6 +126,39 @@ class Pretrained:
                 '`dtype` must be one of floats: `model.quantize("int8")` '
                 f"quantizes a model. Received: {self.dtype_policy.name}."
             )
+
+    def save_own_variables(self, store):
+        """Writes how many layers the model has; for files of Keras.
+
+        Args:
+            store: What Keras writes to, a name and an array each.
+        """
+        super().save_own_variables(store)
+        store[COUNT] = np.array(len(list(self._flatten_layers())))
+
+    def load_own_variables(self, store):
+        """Compares the number of layers in a file of Keras with the model's.
+
+        Keras reads what the model has, and says nothing of what is left over.
+        Files of version 0.1.0 lack the number.
+
+        Args:
+            store: What Keras has read, a name and an array each.
+
+        Raises:
+            ValueError: The file is of a model with more layers, or fewer.
+        """
+        names = set(store.keys())
+        if COUNT in names:
+            here = len(list(self._flatten_layers()))
+            there = int(np.array(store[COUNT]))
+            if here != there:
+                raise ValueError(
+                    "The weights must be those of a model with as many layers "
+                    f"as its config says, {here} with all parts. Received: "
+                    f"{there}."
+                )
+        super().load_own_variables({n: store[n] for n in names - {COUNT}})
 
     def __call__(self, batch, *args, **kwargs):
         """Checks a batch, then calls the model; see its `call`.
@@ -298,6 +332,7 @@ class Pretrained:
                 lambda batch: self(batch, training=False),
                 input_signature=[signature],
                 jit_compile=self.jit_compile,
+                autograph=False,
             )
         return keras.tree.map_structure(lambda x: x.numpy(), graph(batch))
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 import zipfile
 
 import numpy as np
@@ -303,3 +304,29 @@ def test_what_a_file_holds_is_the_models_own(tmp_path):
         model.get_weights(), again.get_weights(), strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_file_of_more_layers_than_its_config_says_is_refused(tmp_path):
+    config = {
+        "vocab_size": 30, "hidden_size": 16, "num_attention_heads": 2,
+        "intermediate_size": 16, "max_position_embeddings": 8,
+    }  # fmt: skip
+    kind = bb.BertForTokenClassification
+    model = kind(bb.BertConfig(num_hidden_layers=2, **config), num_labels=3)
+    model.save(tmp_path / "two.keras")
+    again = keras.saving.load_model(tmp_path / "two.keras")
+    assert again.config.num_hidden_layers == 2
+    with (
+        zipfile.ZipFile(tmp_path / "two.keras") as whole,
+        zipfile.ZipFile(tmp_path / "one.keras", "w") as changed,
+    ):
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name == "config.json":
+                content = re.sub(
+                    rb'"num_hidden_layers": *2', b'"num_hidden_layers": 1',
+                    content,
+                )  # fmt: skip
+            changed.writestr(name, content)
+    with pytest.raises(ValueError, match="as many layers as its config says"):
+        keras.saving.load_model(tmp_path / "one.keras")
