@@ -209,6 +209,7 @@ SETS = {
     ),
     "tags": ("`tags`: what is named in the book's sentences?", "sentences"),
 }
+TEST_ROWS = {"conll2003": 3_453}
 PUBLISHED_ROWS = {"squad": 10_570, "squad_v2": 11_873, "qnli": 5_463}
 NAMES = ("conll2003", "wnut17", "tags")
 # What chooses the best weights, if it is not accuracy.
@@ -596,7 +597,7 @@ def answer_alike(dataset, dev):
 def write_page():
     """Returns docs/results.md, made of what is kept."""
     sizes = json.loads(DEV_SETS.read_text(encoding="utf-8"))
-    plans = [*RUNS, peer_of(MRPC)]
+    plans = [*(p for p in RUNS if not p.test), peer_of(MRPC)]
     plans.sort(key=lambda plan: (plan.rows or 0, plan.name))
     tables = []
     for dataset in SETS:
@@ -607,8 +608,14 @@ def write_page():
             *shipped_rows(dataset),
         ]
         tables.append(write_table(dataset, sizes[dataset]["rows"], rows))
+        tested = [p for p in TESTED if p.dataset == dataset and kept(p)]
+        if tested:
+            rows = [run_row(plan) for plan in tested]
+            tables.append(
+                write_table(dataset, TEST_ROWS[dataset], rows, "test")
+            )
     return FIXED.read_text(encoding="utf-8").format(
-        missing=list_missing(plans),
+        missing=list_missing([*plans, *TESTED]),
         tables="\n\n".join(tables),
         cells=list_full_cells(),
     )
@@ -632,16 +639,19 @@ def list_missing(plans):
     return text
 
 
-def write_table(dataset, size, rows):
-    """Returns the section of one data set."""
+def write_table(dataset, size, rows, split="dev"):
+    """Returns the section of one data set, or of its test set."""
     title, unit = SETS[dataset]
+    if split == "test":
+        title = title.partition(":")[0] + ": the test set"
     measure = named(main_metric(dataset))
     if dataset in PUBLISHED_ROWS:
         unit = f"of the published {PUBLISHED_ROWS[dataset]:,} {unit}"
     lines = [
         f"## {title}",
         "",
-        f"{measure[0].upper()}{measure[1:]} decides. Dev has {size:,} {unit}.",
+        f"{measure[0].upper()}{measure[1:]} decides. "
+        f"{split.capitalize()} has {size:,} {unit}.",
         "",
         f"| start | trained on | recipe | {measure}, last epoch | best epoch "
         "| error over rows | other measures | seeds | minutes each | machine |",
@@ -662,11 +672,13 @@ def write_row(dataset, size, row):
         row.get("recipe", ""),
         show(main, last),
         show(main, best) if "last" in row else "–",
-        "–" if constant else error_over_rows(dataset, size, last),
+        "–"
+        if constant
+        else row.get("error") or error_over_rows(dataset, size, last),
         ", ".join(
             f"{named(name)} {show(name, [metrics[name] for metrics in found])}"
             for name in found[0]
-            if name != main
+            if name not in (main, "error")
         ),
         "" if constant else len(found),
         row.get("minutes", ""),
@@ -718,6 +730,9 @@ def run_row(plan):
         "minutes": f"{over}{minutes:.1f}",
         "machine": "; ".join(sorted({result["machine"] for result in found})),
     }
+    errors = [result["metrics"].get("error") for result in found]
+    if None not in errors:
+        row["error"] = f"{100 * statistics.mean(errors):.1f}"
     if found[0]["history"]:
         row["last"] = [scores_by_epoch(result)[-1] for result in found]
     return row
