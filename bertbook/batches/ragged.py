@@ -153,11 +153,7 @@ class Rows:
 
 
 def draw_batches(
-    lengths: np.ndarray,
-    batch_size: int,
-    limit: int,
-    seed: Sequence[int],
-    exact: bool = False,
+    lengths: np.ndarray, batch_size: int, limit: int, seed: Sequence[int]
 ) -> list[tuple[np.ndarray, int]]:
     """Deals the rows of one epoch into batches of similar length.
 
@@ -169,7 +165,6 @@ def draw_batches(
         batch_size: Rows a batch; one batch may hold fewer.
         limit: The longest length that the model takes.
         seed: Seed of the order; the same seed gives the same batches.
-        exact: As in `bucket_length`.
 
     Returns:
         The numbers of the rows of each batch, and its length.
@@ -183,8 +178,7 @@ def draw_batches(
         part = part[np.argsort(lengths[part], kind="stable")]
         for first in range(0, len(part), batch_size):
             rows = part[first : first + batch_size]
-            longest = int(lengths[rows[-1]])
-            batches.append((rows, bucket_length(longest, limit, exact)))
+            batches.append((rows, bucket_length(int(lengths[rows[-1]]), limit)))
     return [batches[i] for i in random.permutation(len(batches))]
 
 
@@ -195,7 +189,6 @@ def steps(
     seed: int,
     done: int = 0,
     share: Share = WHOLE,
-    exact: bool = False,
 ) -> Iterator[tuple[dict, Any, Any]]:
     """Yields batches for `fit` endlessly, starting at a step.
 
@@ -208,17 +201,14 @@ def steps(
         share: How the rows of a batch are split over devices. Rows of weight
             0 fill up what does not split evenly; the rows of this process are
             yielded.
-        exact: Whether no batch has more tokens or rows than it needs, for a
-            model that is not compiled anew for each shape.
     """
     lengths = rows.lengths()
     filled = share.round_up(batch_size)
     epoch, skipped = divmod(done, -(-len(rows) // batch_size))
     while True:
-        batches = draw_batches(lengths, batch_size, limit, (seed, epoch), exact)
+        batches = draw_batches(lengths, batch_size, limit, (seed, epoch))
         for numbers, length in batches[skipped:]:
-            size = share.round_up(len(numbers)) if exact else filled
-            yield share.own(rows.step(numbers.tolist(), length, size))
+            yield share.own(rows.step(numbers.tolist(), length, filled))
         epoch, skipped = epoch + 1, 0
 
 

@@ -26,7 +26,7 @@ from bertbook.files import read_json, write_json
 from bertbook.finetuning.callbacks import EpochCallbacks, lower_rates
 from bertbook.finetuning.scores import check_metrics, mean_loss, score_task
 from bertbook.finetuning.weighting import weights_of
-from bertbook.runtime import choose_compilation, compiles_shapes
+from bertbook.runtime import choose_compilation
 from bertbook.tasks.labels import REGRESSION
 from bertbook.tasks.word_tasks import Questions
 from bertbook.training import cards, checkpoint
@@ -241,9 +241,7 @@ class Run:
 
     def _fit(self, done):
         limit = self.model.config.max_position_embeddings
-        draw = functools.partial(steps, exact=not compiles_shapes(self.model))
-        if self.options.packed:
-            draw = packed_steps
+        draw = packed_steps if self.options.packed else steps
         parts, share = self.options.accumulation_steps, current_share()
         batches = draw(
             self.task.rows,

@@ -137,25 +137,6 @@ def test_nothing_is_padded_that_need_not_be_where_shapes_are_free():
     assert model.shapes == [(3, 3), (3, 17), (1, 25)]
 
 
-def test_steps_of_a_model_whose_shapes_are_free_hold_the_same_rows():
-    lengths = np.random.default_rng(0).integers(1, LIMIT, 50)
-    rows = make_rows(lengths, targets={"": list(range(50))})
-    tight = steps(rows, 8, LIMIT, 0, exact=True)
-    count = 0
-    for (x, y, weights), (other, labels, filled) in itertools.islice(
-        zip(tight, steps(rows, 8, LIMIT, 0), strict=False), 14
-    ):
-        size = len(y)
-        assert x["attention_mask"].any(axis=0).all()  # no column is padding
-        assert labels[:size].tolist() == y.tolist()
-        assert weights.tolist() == filled[:size].tolist()
-        assert not filled[size:].any()
-        real = other["attention_mask"][:size].sum(axis=1)
-        assert x["attention_mask"].sum(axis=1).tolist() == real.tolist()
-        count += size
-    assert count == 100
-
-
 def test_compute_with_choices():
     rows = make_rows([3, 1, 2, 5, 4, 4], choices=2)
     found = compute(Adder(), rows)

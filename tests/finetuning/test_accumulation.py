@@ -61,8 +61,9 @@ def test_parts_of_packed_rows_do_too():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_parts_of_every_task_do_too(name):
-    # Adam makes steps of gradients that are 0 but for rounding.
-    check_same(name, 2, atol=1e-5)
+    # Adam makes steps of gradients that are 0 but for rounding, such as those
+    # of a bias that shifts all choices alike.
+    check_same(name, 2, atol=1e-4 if name == "a choice" else 1e-5)
 
 
 def test_a_run_in_parts_resumes_exactly(tmp_path):
