@@ -77,6 +77,10 @@ class GradualAdam(AdamW):
         ValueError: `groups` is empty, or `factor` is below 1.
     """
 
+    # As in Keras: each group counts its own steps, so that little is shared.
+    _apply_weight_decay = keras.optimizers.AdamW._apply_weight_decay
+    _backend_update_step = keras.optimizers.AdamW._backend_update_step
+
     def __init__(self, groups, factor=FACTOR, **kwargs):
         if not groups or not factor >= 1:
             raise ValueError(
