@@ -633,9 +633,14 @@ def list_missing(plans):
         for dataset, rows in sorted(missing, key=lambda m: (m[0], m[1] or 0))
     ]
     text = f"`minilm` has no run on {', '.join(listed)}."
-    waiting = [plan.name for plan in plans if not kept(plan)]
+    waiting = [
+        f"`{plan.start}` on {'the test set' if plan.test else 'dev'} of "
+        f"`{plan.dataset}`"
+        for plan in plans
+        if not kept(plan)
+    ]
     if waiting:
-        text += f" Planned and not run yet: {', '.join(waiting)}."
+        text += f" Planned and not run yet: {'; '.join(waiting)}."
     return text
 
 
@@ -727,7 +732,7 @@ def run_row(plan):
         "rows": rows,
         "recipe": "" if plan.start == "bag of words" else recipe,
         "found": [result["metrics"] for result in found],
-        "minutes": f"{over}{minutes:.1f}",
+        "minutes": "" if plan.test else f"{over}{minutes:.1f}",
         "machine": "; ".join(sorted({result["machine"] for result in found})),
     }
     errors = [result["metrics"].get("error") for result in found]

@@ -121,14 +121,12 @@ def check_shape(shape: Sequence[int | None], config) -> None:
         )
 
 
-def bucket_length(length: int, limit: int, exact: bool = False) -> int:
+def bucket_length(length: int, limit: int) -> int:
     """Returns the smallest bucket that holds a length.
 
     Args:
         length: Number of tokens.
         limit: The longest that the model takes; also a bucket.
-        exact: Whether every length is a bucket, for a model that is not
-            compiled anew for each.
 
     Raises:
         ValueError: `length` is above `limit`.
@@ -137,14 +135,12 @@ def bucket_length(length: int, limit: int, exact: bool = False) -> int:
         raise ValueError(
             f"`length` must be at most `limit`, {limit}. Received: {length}."
         )
-    if exact:
-        return length
     fitting = [bucket for bucket in BUCKETS if length <= bucket <= limit]
     return fitting[0] if fitting else limit
 
 
 def bucketed(
-    lengths: Sequence[int], batch_size: int, limit: int, exact: bool = False
+    lengths: Sequence[int], batch_size: int, limit: int
 ) -> Iterator[tuple[np.ndarray, int]]:
     """Groups rows of similar length, so that little is padded.
 
@@ -156,7 +152,6 @@ def bucketed(
         lengths: Number of tokens of each row.
         batch_size: Rows a batch; the last batch may hold fewer.
         limit: The longest length that the model takes.
-        exact: As in `bucket_length`.
 
     Yields:
         The numbers of the rows of one batch, and its length.
@@ -169,7 +164,7 @@ def bucketed(
     order = np.argsort(lengths, kind="stable")
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        yield rows, bucket_length(int(lengths[rows[-1]]), limit, exact)
+        yield rows, bucket_length(int(lengths[rows[-1]]), limit)
 
 
 def take_rows(

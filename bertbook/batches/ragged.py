@@ -238,14 +238,8 @@ def compute(
     """
     check_count(batch_size, "batch_size")
     row_outputs: list[Any] = [None] * len(rows)
-    limit = model.config.max_position_embeddings
-    batch_size = min(batch_size, len(rows))
-    exact = not compiles_shapes(model)
-    lengths = rows.lengths().tolist()
     progress = Progress(len(rows), unit, verbose)
-    for numbers, length in bucketed(lengths, batch_size, limit, exact):
-        size = len(numbers) if exact else batch_size
-        batch = rows.inputs(numbers.tolist(), length, size)
+    for numbers, batch in batches_for(model, rows, batch_size):
         outputs = model.compute_on_batch(batch)
         check_finite(outputs, model, len(numbers))
         for place, number in enumerate(numbers):
@@ -255,6 +249,33 @@ def compute(
             )
         progress.add(len(numbers))
     return row_outputs
+
+
+def batches_for(
+    model: Any, rows: Rows, batch_size: int
+) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+    """Yields batches to compute, of rows of similar length.
+
+    A model that is compiled for each shape gets few shapes; another gets no
+    token and no row more than there are.
+
+    Args:
+        model: The model.
+        rows: The rows.
+        batch_size: Rows at a time; a batch may be filled up with copies.
+
+    Yields:
+        The numbers of the rows of one batch, and its inputs.
+    """
+    is_compiled = compiles_shapes(model)
+    lengths = rows.lengths().tolist()
+    limit = model.config.max_position_embeddings
+    full = min(batch_size, len(rows))
+    for numbers, length in bucketed(lengths, full, limit):
+        size = full
+        if not is_compiled:
+            size, length = len(numbers), lengths[numbers[-1]]
+        yield numbers, rows.inputs(numbers.tolist(), length, size)
 
 
 def check_finite(outputs: Any, model: Any, rows: int | None = None) -> None:

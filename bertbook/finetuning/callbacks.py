@@ -134,7 +134,7 @@ def check_callbacks(callbacks: Any) -> list[Any]:
     return list(callbacks)
 
 
-def lower_rates(callbacks: list[Any]) -> bool:
+def sets_the_rate(callbacks: list[Any]) -> bool:
     """Returns whether a callback sets the learning rate."""
     kind = keras.callbacks.ReduceLROnPlateau
     return any(isinstance(callback, kind) for callback in callbacks)

@@ -341,14 +341,10 @@ def finetune(
             label_weights = weigh(task, class_weight)
             _tell_constant(task.data)
             _tell_empty(task.data)
-        dev_tasks = {}
+        judge = Judge(model, options.metric, batch_size, metrics, label_weights)
         for name, part in dev.items():
             with under_its_names(part):
-                dev_tasks[name] = kind(model, part, settings)
-                dev_tasks[name].blank_score()  # refuses labels
-        judge = Judge(
-            model, dev_tasks, options.metric, batch_size, metrics, label_weights
-        )
+                judge.add(name, kind(model, part, settings))
         keep_in_config(
             model, bertbook_finetuning=_remembered(task, train, settings)
         )
@@ -368,7 +364,7 @@ def finetune(
             "options": _recorded(dataclasses.asdict(options), unrecorded),
             "config": _recorded(model.config.to_dict(), NOT_RECORDED),
             "train": hash_columns(task.data),
-            "dev": _hash_of(dev_tasks),
+            "dev": _hash_of(judge.tasks),
             "class_weight": label_weights,
         }
         if model.lora is not None:

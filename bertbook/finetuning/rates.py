@@ -11,7 +11,8 @@ from bertbook.weights.lora import has_adapters
 
 # From the widest models on: the least width, and the rate; small models need a
 # larger one, and adapters a much larger one. `experiments` has tried those of
-# the widths 256 and 384; for `base` the paper has 2e-5 to 5e-5.
+# the widths 256 and 384; for `base` the paper has 2e-5 to 5e-5. Adapters of
+# wide models are untried here: theirs is ten times the rate of all weights.
 RATES = ((512, 5e-5), (320, 1e-4), (0, 3e-4))
 ADAPTER_RATES = ((512, 5e-4), (0, 1e-3))
 

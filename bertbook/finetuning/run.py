@@ -23,7 +23,7 @@ from bertbook.devices.processes import (
 )
 from bertbook.devices.sharing import current_share
 from bertbook.files import read_json, write_json
-from bertbook.finetuning.callbacks import EpochCallbacks, lower_rates
+from bertbook.finetuning.callbacks import EpochCallbacks, sets_the_rate
 from bertbook.finetuning.scores import check_metrics, mean_loss, score_task
 from bertbook.finetuning.weighting import weights_of
 from bertbook.runtime import choose_compilation
@@ -60,43 +60,52 @@ class Judge:
 
     Args:
         model: The model.
-        tasks: A task for each dev set, by what its numbers are called before
-            the metric, such as "dev". The first decides which weights are
-            better.
         metric: The metric that decides; None for that of the task.
         batch_size: Rows computed at a time.
         metrics: Functions of the user, as in `finetune`.
         by_label: What `weigh` returned for the rows of the training.
-
-    Raises:
-        ValueError: Labels do not fit, or `metric` is unknown.
     """
 
-    def __init__(
-        self, model, tasks, metric, batch_size, metrics=None, by_label=None
-    ):
+    def __init__(self, model, metric, batch_size, metrics=None, by_label=None):
         self.model = model
-        self.tasks = tasks
+        self.metric = metric
         self.batch_size = batch_size
-        self.first = next(iter(tasks), "dev")
+        self.metrics = metrics
+        self.by_label = by_label
+        self.first = None  # the set that decides
         self.own = {}
+        self.tasks = {}
         self.names = {}  # the metrics of each set
         self.weights = {}  # of the rows in the loss, where there is one
         self.notes = []  # why there is none
-        for prefix, task in tasks.items():
-            names = list(task.blank_score())
-            self.own = check_metrics(metrics, ["loss", *names])
-            self.names[prefix] = [*names, *self.own]
-            self._add_loss(prefix, task, by_label)
-        self.metric = metric or (tasks and tasks[self.first].main_metric)
-        names = self.names.get(self.first, [self.metric])
-        if self.metric not in names:
-            raise ValueError(
-                f"`metric` must be one of {', '.join(names)}. Received: "
-                f"{self.metric!r}."
-            )
 
-    def _add_loss(self, prefix, task, by_label):
+    def add(self, prefix, task):
+        """Adds a dev set; the first decides which weights are better.
+
+        Args:
+            prefix: What its numbers are called before the metric, such as
+                "dev".
+            task: The task of its rows.
+
+        Raises:
+            ValueError: Labels do not fit, or the metric is unknown.
+        """
+        names = list(task.blank_score())
+        self.own = check_metrics(self.metrics, ["loss", *names])
+        self.tasks[prefix] = task
+        self.names[prefix] = [*names, *self.own]
+        self._add_loss(prefix, task)
+        if self.first is None:
+            self.first = prefix
+            self.metric = self.metric or task.main_metric
+            names = self.names[prefix]
+            if self.metric not in names:
+                raise ValueError(
+                    f"`metric` must be one of {', '.join(names)}. Received: "
+                    f"{self.metric!r}."
+                )
+
+    def _add_loss(self, prefix, task):
         """Makes a set ready for its loss; some can only be measured.
 
         Answers without their place, and tags that the model does not know,
@@ -107,7 +116,7 @@ class Judge:
         except ValueError as error:
             self.notes.append(f"no {prefix}_loss: {error}")
             return
-        self.weights[prefix] = weights_of(task, by_label)
+        self.weights[prefix] = weights_of(task, self.by_label)
         self.names[prefix].append("loss")
 
     def modes(self):
@@ -219,7 +228,7 @@ class Run:
                 record,
                 self.options,
                 self.total_steps,
-                adjustable=lower_rates(self.callbacks),
+                adjustable=sets_the_rate(self.callbacks),
             )
             done = self._resume()
             for note in self.judge.notes if self.verbose else ():
@@ -429,7 +438,7 @@ def compile_model(model, task, record, options, total, adjustable=False):
         compiled=choose_compilation(model.compute_dtype).path == "islands",
     )
     model.compile(optimizer, loss=task.loss())
-    model.finetuned_with = weakref.ref(optimizer)
+    model._finetuned_with = weakref.ref(optimizer)
     optimizer.build(model.trainable_variables)
 
 

@@ -6,9 +6,8 @@ residual sum (post-norm), as in the released code.
 
 import numpy as np
 
-from bertbook.batches import batching
 from bertbook.batches.progress import Progress
-from bertbook.batches.ragged import check_finite
+from bertbook.batches.ragged import batches_for, check_finite
 from bertbook.checks import (
     check_column,
     check_count,
@@ -30,7 +29,7 @@ from bertbook.model.layers import (
     LayerNorm,
     gather_tokens,
 )
-from bertbook.runtime import compiles_shapes, keras, ops
+from bertbook.runtime import keras, ops
 from bertbook.tasks.base import Settings
 from bertbook.tasks.text_tasks import tokenize_texts
 from bertbook.weights.pretrained import Pretrained
@@ -316,20 +315,13 @@ class BertEncoder(Pretrained, keras.Model):
             )
         how = _vectors_by(pooling, self.config)
         texts = [how.prepare(text) for text in texts]
-        limit = self.config.max_position_embeddings
         vectors = np.empty((len(texts), self.config.hidden_size), "float32")
         if not texts:
             return vectors
         settings = Settings(max_length=max_length or how.max_length)
         ragged = tokenize_texts(self, texts, None, settings)
-        batch_size = min(batch_size, len(texts))
-        exact = not compiles_shapes(self)
         progress = Progress(len(texts), "texts", verbose)
-        for rows, length in batching.bucketed(
-            ragged.lengths(), batch_size, limit, exact
-        ):
-            size = len(rows) if exact else batch_size
-            part = ragged.inputs(rows.tolist(), length, size)
+        for rows, part in batches_for(self, ragged, batch_size):
             outputs = self.compute_on_batch(part)["sequence_output"]
             check_finite(outputs, self, len(rows))
             outputs = outputs.astype("float32")  # 16 bits are too few to sum

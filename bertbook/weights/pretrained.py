@@ -100,7 +100,7 @@ class Pretrained:
     _input_rank = 2
     load_report = None
     tokenizer = None
-    finetuned_with = None  # a weak reference to the optimizer of `finetune`
+    _finetuned_with = None  # a weak reference to the optimizer of `finetune`
     lora = None  # the settings of the adapters, after `add_lora`
     tokenizer_names: tuple[str, ...] = ("tokenizer",)
 
@@ -455,7 +455,7 @@ class Pretrained:
         """
         options |= {"overwrite": overwrite, "zipped": zipped}
         if include_optimizer is None:
-            of_finetune = self.finetuned_with and self.finetuned_with()
+            of_finetune = self._finetuned_with and self._finetuned_with()
             optimizer = getattr(self, "optimizer", None)
             include_optimizer = optimizer is None or optimizer != of_finetune
         is_file = str(filepath).endswith(".keras") and "://" not in str(

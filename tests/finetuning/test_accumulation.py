@@ -39,13 +39,15 @@ def check_same(name, parts, atol=1e-6, **options):
     """Asserts that parts give the weights and the loss of whole batches."""
     whole, expected = run(1, name, **options)
     model, history = run(parts, name, **options)
-    for one, other in zip(
-        whole.get_weights(), model.get_weights(), strict=True
-    ):
+    for one, other in zip(whole.weights, model.weights, strict=True):
+        if name == "a choice" and one.path.endswith("classifier/bias"):
+            continue  # it shifts all choices alike: no loss depends on it
+        one, other = one.numpy(), other.numpy()
         np.testing.assert_allclose(one, other, rtol=0, atol=atol)
     assert history["step"] == expected["step"]
-    # Keras weighs the batches by their rows; some fill up what must split.
-    assert history["loss"] == pytest.approx(expected["loss"], rel=2e-2)
+    # Keras weighs the batches by their rows, of which packing has others.
+    rel = 1e-2 if options.get("packed") else 1e-4
+    assert history["loss"] == pytest.approx(expected["loss"], rel=rel)
 
 
 @pytest.mark.any_backend
@@ -61,9 +63,8 @@ def test_parts_of_packed_rows_do_too():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_parts_of_every_task_do_too(name):
-    # Adam makes steps of gradients that are 0 but for rounding, such as those
-    # of a bias that shifts all choices alike.
-    check_same(name, 2, atol=1e-4 if name == "a choice" else 1e-5)
+    # Adam makes steps of gradients that are 0 but for rounding.
+    check_same(name, 2, atol=1e-5)
 
 
 def test_a_run_in_parts_resumes_exactly(tmp_path):

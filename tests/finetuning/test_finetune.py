@@ -251,7 +251,8 @@ def test_a_run_without_progress_stops(monkeypatch):
 
 
 def test_the_best_epoch_of_a_regression_has_the_smallest_error():
-    judge = task_runs.Judge(None, {}, None, 8)
+    judge = task_runs.Judge(None, None, 8)
+    judge.first = "dev"
     for name in ("mean_squared_error", "loss"):
         judge.metric = name
         rows = [{f"dev_{name}": value} for value in (0.5, 0.5, 0.25)]

@@ -196,7 +196,7 @@ def test_metrics_need_dev():
         bb.finetune(model, data, metrics=errors)
     task = Texts(stand_in(), data, Settings())
     with pytest.raises(ValueError, match="must be one of .*, errors. .*'x'"):
-        task_runs.Judge(model, {"dev": task}, "x", 8, errors)
+        task_runs.Judge(model, "x", 8, errors).add("dev", task)
 
 
 # The loss on dev, and several dev sets.
