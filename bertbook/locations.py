@@ -13,14 +13,15 @@ from bertbook.files import (
     folder_to_read,
     locked,
     parse_json,
+    read_json,
 )
 
 FORMS = (
     'a shipped name ("mini"), a folder in the Hugging Face layout '
     "(config.json, model.safetensors), a folder in Google's layout "
     "(bert_config.json, bert_model.ckpt.*), a KerasHub preset folder, "
-    '"hf://org/name", such as "hf://google-bert/bert-base-uncased", or '
-    '"keras://preset"'
+    '"hf://org/name", such as "hf://google-bert/bert-base-uncased", with '
+    '"@revision" after it for one revision, or "keras://preset"'
 )
 
 WEIGHTS = "model.safetensors"
@@ -28,6 +29,8 @@ SHARD = "model-{:05d}-of-{:05d}.safetensors"
 INDEX = "model.safetensors.index.json"
 # The weights of a model, and no file of a user beside them.
 WEIGHT_FILES = (WEIGHTS, SHARD, INDEX)
+
+ADAPTERS = "adapter_config.json"  # what PEFT writes beside adapters
 
 # What a folder on the Hub may hold that we read.
 HUB_FILES = (
@@ -45,6 +48,15 @@ HUB_FILES = (
     "*_Pooling/config.json",
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
+    # What says that a folder holds adapters alone.
+    ADAPTERS,
+    # Where older releases of sentence-transformers keep the model.
+    "*_Transformer/config.json",
+    "*_Transformer/model.safetensors",
+    "*_Transformer/vocab.txt",
+    "*_Transformer/tokenizer*.json",
+    "*_Transformer/special_tokens_map.json",
+    "*_Transformer/added_tokens.json",
     # The second vocabulary of an encoder-decoder.
     "target/vocab.txt",
     "target/tokenizer.json",
@@ -91,7 +103,8 @@ def find_folder(name_or_dir: str | Path) -> Path:
 
     Args:
         name_or_dir: A shipped name, a folder, or "hf://org/name", which is
-            downloaded into the cache of huggingface_hub.
+            downloaded into the cache of huggingface_hub; "@" and a branch, a
+            tag or a commit may follow.
 
     Returns:
         The folder; where a save there was interrupted, what
@@ -100,6 +113,8 @@ def find_folder(name_or_dir: str | Path) -> Path:
     Raises:
         FileNotFoundError: It is none of them; the message lists the forms. A
             preset of KerasHub has no folder.
+        PermissionError: The Hub asks for a login, or to accept terms first.
+        ConnectionError: The Hub does not answer, and nothing of it is cached.
         ValueError: `files.folder_to_read` raises it, or a file there is only
             a pointer of Git LFS.
         ImportError: A "hf://" name without huggingface_hub.
@@ -116,6 +131,28 @@ def find_folder(name_or_dir: str | Path) -> Path:
     return folder
 
 
+def find_model(name_or_dir: str | Path) -> Path:
+    """Returns the folder of a model, as `find_folder` does.
+
+    Raises:
+        FileNotFoundError: As there; or the folder holds adapters alone.
+        OSError: As there, of the other kinds.
+        ValueError: As there.
+        ImportError: As there.
+    """
+    folder = find_folder(name_or_dir)
+    path = folder / ADAPTERS
+    if path.is_file() and not holds_model(folder):
+        base = read_json(path).get("base_model_name_or_path")
+        raise FileNotFoundError(
+            f"{folder} holds adapters of PEFT for {base}, not a model. PEFT "
+            "makes one of both: `AutoPeftModelForSequenceClassification."
+            f"from_pretrained({str(folder)!r}).merge_and_unload()."
+            "save_pretrained('merged')`, or the class of its task."
+        )
+    return folder
+
+
 def named_folder(name_or_dir: str | Path) -> Path:
     """Returns the folder that a name stands for.
 
@@ -124,6 +161,7 @@ def named_folder(name_or_dir: str | Path) -> Path:
 
     Raises:
         FileNotFoundError: As in `find_folder`.
+        OSError: As in `find_folder`, of the other kinds.
         ImportError: As in `find_folder`.
     """
     name = str(name_or_dir)
@@ -208,13 +246,80 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _download(repository: str) -> Path:
-    """Brings the files of a model from the Hub into the library's cache."""
+def at_revision(name_or_dir: str | Path, revision: str | None) -> str | Path:
+    """Returns the name of one revision of a model.
+
+    Args:
+        name_or_dir: As in `find_folder`.
+        revision: A branch, a tag or a commit; None leaves the name as it is.
+
+    Raises:
+        ValueError: The name is none of the Hub, or has a revision already.
+    """
+    if revision is None:
+        return name_or_dir
+    name = str(name_or_dir)
+    if not name.startswith("hf://") or "@" in name:
+        raise ValueError(
+            '`revision` belongs to a name such as "hf://org/name". Received: '
+            f"{revision!r} with {name!r}."
+        )
+    return f"{name}@{revision}"
+
+
+def _download(name: str) -> Path:
+    """Brings the files of a model from the Hub into the library's cache.
+
+    Args:
+        name: "org/name", or "org/name@revision".
+    """
     try:
-        from huggingface_hub import snapshot_download
+        import huggingface_hub
     except ImportError as error:
         raise ImportError(
             'A name that starts with "hf://" needs huggingface_hub: '
             "`pip install huggingface_hub`."
         ) from error
-    return Path(snapshot_download(repository, allow_patterns=list(HUB_FILES)))
+    repository, _, revision = name.partition("@")
+    try:
+        return Path(
+            huggingface_hub.snapshot_download(
+                repository,
+                revision=revision or None,
+                allow_patterns=list(HUB_FILES),
+            )
+        )
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno:  # a full disk
+            raise
+        raise _explain(error, repository, revision) from error
+
+
+def _explain(error: Exception, repository: str, revision: str) -> Exception:
+    """Returns the error that says what to do where the Hub gives nothing."""
+    from huggingface_hub import errors
+
+    name = f"hf://{repository}"
+    if isinstance(error, errors.HFValidationError):
+        return FileNotFoundError(
+            'A name of the Hub must have the form "hf://org/name". Received: '
+            f"{name!r}."
+        )
+    if isinstance(error, errors.GatedRepoError):
+        return PermissionError(
+            f"{name} is given to those who accept its terms: do so on its "
+            "page, then log in with `hf auth login`."
+        )
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return FileNotFoundError(
+            f"The Hub knows no {name}, or shows it to its owner only: look "
+            "at the spelling, or log in with `hf auth login`."
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return FileNotFoundError(f"{name} has no revision {revision!r}.")
+    why = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return ConnectionError(
+        f"{name} is not in the cache, and the Hub did not give it ({why}). "
+        f"Where there is a network `hf download {repository} --local-dir "
+        "FOLDER` brings it; the name of the folder then stands for it."
+    )

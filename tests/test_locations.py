@@ -1,18 +1,28 @@
 """Names to folders, without network."""
 
+import errno
+import functools
+import json
 import sys
 from types import SimpleNamespace
 
+import huggingface_hub
 import pytest
+from httpx import Request, Response
+from huggingface_hub import errors
 
 from bertbook import locations
 from bertbook.locations import (
     HUB_FILES,
+    at_revision,
     data_folder,
     find_folder,
+    find_model,
     shelf,
     shipped_models,
 )
+
+ASKED = Request("GET", "https://hub.example/org/name")
 
 # Definition.
 
@@ -81,14 +91,19 @@ def test_a_shipped_name_wins_and_a_path_reaches_the_other(
 def test_a_name_of_the_hub_is_downloaded(tmp_path, monkeypatch):
     asked = []
 
-    def snapshot_download(repository, allow_patterns):
-        asked.append((repository, allow_patterns))
+    def snapshot_download(repository, revision, allow_patterns):
+        asked.append((repository, revision, allow_patterns))
         return str(tmp_path)
 
     library = SimpleNamespace(snapshot_download=snapshot_download)
     monkeypatch.setitem(sys.modules, "huggingface_hub", library)
-    assert find_folder("hf://google-bert/bert-base-uncased") == tmp_path
-    assert asked == [("google-bert/bert-base-uncased", list(HUB_FILES))]
+    name = "hf://google-bert/bert-base-uncased"
+    for place in (name, f"{name}@refs/pr/7", at_revision(name, "v1")):
+        assert find_folder(place) == tmp_path
+    assert [revision for _, revision, _ in asked] == [None, "refs/pr/7", "v1"]
+    repository, _, patterns = asked[0]
+    assert repository == "google-bert/bert-base-uncased"
+    assert patterns == list(HUB_FILES)
     # Nothing that could be executed, and no second copy of the weights.
     assert not any(name.endswith((".py", ".bin", ".pt")) for name in HUB_FILES)
 
@@ -100,6 +115,82 @@ def test_the_hub_without_its_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(ImportError, match=r"pip install huggingface_hub"):
         find_folder("hf://google-bert/bert-base-uncased")
+
+
+def _answer(kind):
+    """Returns an error of the Hub, as its library raises it."""
+    if kind in (OSError, ValueError):
+        return kind("no route")
+    return kind("404: no such thing", response=Response(404, request=ASKED))
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "message"),
+    [
+        (errors.RepositoryNotFoundError, FileNotFoundError, "look at the sp"),
+        (errors.RevisionNotFoundError, FileNotFoundError, "revision 'v9'"),
+        (errors.GatedRepoError, PermissionError, "accept its terms"),
+        (errors.HfHubHTTPError, ConnectionError, "hf download org/name"),
+        (OSError, ConnectionError, r"did not give it \(no route\)"),
+        (ValueError, ConnectionError, r"did not give it \(no route\)"),
+    ],
+)
+def test_each_failure_of_the_hub_says_what_to_do(
+    kind, ours, message, monkeypatch
+):
+    def snapshot_download(*args, **kwargs):
+        raise _answer(kind)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    with pytest.raises(ours, match=message):
+        find_folder("hf://org/name@v9")
+
+
+def test_no_network_and_nothing_cached(monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        huggingface_hub,
+        "snapshot_download",
+        functools.partial(
+            huggingface_hub.snapshot_download,
+            cache_dir=tmp_path,
+            local_files_only=True,
+        ),
+    )
+    with pytest.raises(ConnectionError, match="is not in the cache"):
+        find_folder("hf://org/name")
+
+
+def test_a_full_disk_is_no_failure_of_the_hub(monkeypatch):
+    def snapshot_download(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    with pytest.raises(OSError, match="No space left") as caught:
+        find_folder("hf://org/name")
+    assert caught.value.errno == errno.ENOSPC
+
+
+@pytest.mark.parametrize("name", ["hf://", "hf://a/b/c", "hf://a b", "hf://@v"])
+def test_a_name_that_the_hub_cannot_have(name):
+    with pytest.raises(FileNotFoundError, match='the form "hf://org/name"'):
+        find_folder(name)
+
+
+@pytest.mark.parametrize("name", ["mini", "hf://org/name@v1", "keras://x"])
+def test_a_revision_belongs_to_the_hub(name):
+    with pytest.raises(ValueError, match="`revision` belongs to a name"):
+        at_revision(name, "v1")
+
+
+def test_a_folder_of_adapters_is_no_model(tmp_path):
+    base = {"base_model_name_or_path": "bert-base-uncased"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(base))
+    (tmp_path / "adapter_model.safetensors").touch()
+    with pytest.raises(FileNotFoundError, match="PEFT for bert-base-uncased"):
+        find_model(tmp_path)
+    assert find_folder(tmp_path) == tmp_path  # a tokenizer may be there
+    (tmp_path / "model.safetensors").touch()
+    assert find_model(tmp_path) == tmp_path
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ LOCAL = (
     LocalLetter("P", "pieces of a text", ("tasks.windows",)),
     LocalLetter("P", "positions", ("pretraining.attention_init",)),
     LocalLetter("P", "tokens of a prompt", ("decoder",)),
-    LocalLetter("Q", "questions", ("tasks.metrics",)),
+    LocalLetter("Q", "questions", ("tasks.metrics", "tasks.word_tasks")),
     LocalLetter(
         "R",
         "rows of a data set, or of what is computed at once",

@@ -127,7 +127,7 @@ def _class_of(source):
     from bertbook.weights.formats import read_checkpoint
 
     if not source.startswith("keras://"):
-        path = locations.find_folder(source) / "config.json"
+        path = locations.find_model(source) / "config.json"
         model_type = read_json(path).get("model_type") if path.is_file() else ""
         if model_type == "gpt2":
             return CausalLM, {}

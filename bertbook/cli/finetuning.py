@@ -18,7 +18,7 @@ from bertbook.cli.parsing import (
 from bertbook.datasets.columns import with_rows_of
 from bertbook.devices.processes import is_writer
 from bertbook.files import check_folder, read_json
-from bertbook.locations import find_folder
+from bertbook.locations import find_model
 from bertbook.tasks.labels import names_of, names_of_tags
 
 # The column that tells a task, and the model that is made for it.
@@ -378,7 +378,7 @@ def architectures_of(name_or_dir) -> list[str]:
 
 def config_of(name_or_dir) -> dict[str, Any]:
     """Returns what the config of a folder holds."""
-    return read_json(find_folder(name_or_dir) / "config.json")
+    return read_json(find_model(name_or_dir) / "config.json")
 
 
 def predict_rows(

@@ -17,7 +17,7 @@ from bertbook.decoder.config import (
     Seq2SeqConfig,
 )
 from bertbook.files import read_json
-from bertbook.locations import find_folder
+from bertbook.locations import find_model
 from bertbook.weights.formats import Checkpoint, check_sizes, count_layers
 from bertbook.weights.names import thirds_of
 from bertbook.weights.tensors import (
@@ -116,7 +116,7 @@ def read_causal(name_or_dir):
         FileNotFoundError: There is no such folder, or a file is missing.
         ValueError: A file is damaged, or describes another model.
     """
-    folder = find_folder(name_or_dir)
+    folder = find_model(name_or_dir)
     config = CausalLMConfig.from_json(folder / "config.json")
     shapes = {n.removeprefix(PREFIX): s for n, s in read_shapes(folder).items()}
     first = {published_name: name for name, published_name in causal_names(1)}
@@ -183,7 +183,7 @@ def read_seq2seq(name_or_dir):
         FileNotFoundError: There is no such folder, or a file is missing.
         ValueError: A file is damaged, or describes another model.
     """
-    folder = find_folder(name_or_dir)
+    folder = find_model(name_or_dir)
     config = Seq2SeqConfig.from_json(folder / "config.json")
     _check_seq2seq_sizes(folder, config)
     checkpoint = Checkpoint(

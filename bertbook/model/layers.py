@@ -91,7 +91,13 @@ class Dense(keras.layers.Dense):
         """Returns `(..., units)` for `(..., D)`."""
         is_product = self.is_linear or self.bias is None
         if is_product or not on_island(inputs):
-            return super().call(inputs, training=training)
+            if training or keras.backend.backend() != "tensorflow":
+                return super().call(inputs, training=training)
+            # TensorFlow computes product, bias and activation in one, where
+            # the product is one of two matrices.
+            others, width = ops.shape(inputs)[:-1], inputs.shape[-1]
+            outputs = super().call(ops.reshape(inputs, (-1, width)))
+            return ops.reshape(outputs, (*others, self.units))
         product = ops.matmul(inputs, self.kernel)
         return add_bias_and_activate(
             product, self.bias, activation=self.activation

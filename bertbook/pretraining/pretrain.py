@@ -16,7 +16,7 @@ from bertbook.config import SIZES, BertConfig
 from bertbook.devices.processes import is_writer, together, writer_first
 from bertbook.devices.sharing import WHOLE, shared_devices
 from bertbook.files import read_json
-from bertbook.locations import find_folder
+from bertbook.locations import find_model
 from bertbook.model.bert import BertForPreTraining
 from bertbook.pretraining import evaluation
 from bertbook.pretraining.corpus import (
@@ -348,7 +348,7 @@ def choose_config(model, tokenizer, examples):
             model, vocab_size=len(tokenizer), max_position_embeddings=longest
         )
     else:
-        config = BertConfig.from_json(find_folder(model) / "config.json")
+        config = BertConfig.from_json(find_model(model) / "config.json")
     if config.vocab_size < len(tokenizer):  # more rows are padding
         raise ValueError(
             "`vocab_size` must hold the pieces of the tokenizer, "

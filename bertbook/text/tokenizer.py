@@ -38,7 +38,7 @@ from bertbook.files import (
     write_text,
     write_together,
 )
-from bertbook.locations import find_folder, reading
+from bertbook.locations import at_revision, find_folder, reading
 from bertbook.text import added_tokens as whole_tokens
 from bertbook.text import wordpiece
 from bertbook.text.added_tokens import AddedToken
@@ -242,7 +242,10 @@ class Tokenizer:
 
     @classmethod
     def from_pretrained(
-        cls, name_or_dir: str | Path, engine: str = "rust"
+        cls,
+        name_or_dir: str | Path,
+        engine: str = "rust",
+        revision: str | None = None,
     ) -> "Tokenizer":
         """Reads the tokenizer of a model: `tokenizer.json` or `vocab.txt`.
 
@@ -257,6 +260,7 @@ class Tokenizer:
         Args:
             name_or_dir: A shipped name, a folder, or "hf://org/name".
             engine: "rust" or "python".
+            revision: Of a model of the Hub: a branch, a tag or a commit.
 
         Returns:
             A `Tokenizer`; its `decided_by` is filled.
@@ -268,7 +272,7 @@ class Tokenizer:
             ImportError: A "hf://" name without huggingface_hub.
         """
         with reading(name_or_dir):
-            folder = find_folder(name_or_dir)
+            folder = find_folder(at_revision(name_or_dir, revision))
             keywords, decided_by = read_tokenizer(folder)
         try:
             tokenizer = cls(**keywords, engine=engine)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bertbook.config import BertConfig
 from bertbook.files import read_json
-from bertbook.locations import find_folder
+from bertbook.locations import find_model
 from bertbook.weights.names import (
     GOOGLE_TRANSPOSED,
     SIZES,
@@ -76,7 +76,7 @@ def read_checkpoint(name_or_dir: Any) -> Checkpoint:
         return _read_keras_hub(name_or_dir)
     if str(name_or_dir).startswith("keras://"):
         return _read_keras_hub(str(name_or_dir).removeprefix("keras://"))
-    folder = find_folder(name_or_dir)
+    folder = find_model(name_or_dir)
     has_config = (folder / "config.json").is_file()
     if has_config and "class_name" in read_json(folder / "config.json"):
         return _read_keras_hub(str(folder))  # what Keras serialized

@@ -595,7 +595,7 @@ class Pretrained:
         )
 
     @classmethod
-    def from_pretrained(cls, name_or_dir, **options):
+    def from_pretrained(cls, name_or_dir, *, revision=None, **options):
         """Builds a model with the weights of a published or saved one.
 
         Args:
@@ -603,6 +603,7 @@ class Pretrained:
                 Face, Google or KerasHub, "hf://org/name", "keras://preset", or
                 a KerasHub `BertBackbone`. A folder that another process is
                 saving into is read when that is done.
+            revision: Of a model of the Hub: a branch, a tag or a commit.
             **options: Keywords of the model, for example `dtype`; there "auto"
                 is what `runtime.choose_dtype` says. A rate of dropout by its
                 name in the config, one of `RATES`, takes the place of the
@@ -621,6 +622,7 @@ class Pretrained:
         """
         if options.get("dtype") == "auto":
             options["dtype"] = choose_dtype().path
+        name_or_dir = locations.at_revision(name_or_dir, revision)
         with locations.reading(name_or_dir):
             checkpoint = cls._read(name_or_dir)
             options = _set_rates(checkpoint, options)

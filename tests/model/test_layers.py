@@ -1,10 +1,11 @@
-"""Dropout: the share, the scale, and that random numbers are not shared."""
+"""Dropout: share, scale, numbers that are not shared. Dense: any axes."""
 
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
-from bertbook.model.layers import Dropout
+from bertbook.model.layers import Dense, Dropout
 
 
 def drop(rate, shape, seed=0, dtype="float32"):
@@ -77,3 +78,33 @@ def test_dropout_keeps_16_bit_types():
     for dtype in ("bfloat16", "float16"):
         left = drop(0.1, (20, 30), dtype=dtype)
         assert 0 < (left == 0).mean() < 0.2
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("others", [(2,), (2, 3), (2, 0), (2, 3, 4)])
+@pytest.mark.parametrize("use_bias", [True, False])
+def test_a_dense_layer_works_on_the_last_axis(training, others, use_bias):
+    layer = Dense(5, activation="relu", use_bias=use_bias)
+    values = np.random.default_rng(0).normal(size=(*others, 7))
+    outputs = layer(values.astype("float32"), training=training)
+    matrix = ops.convert_to_numpy(layer.kernel)
+    assert outputs.shape == (*others, 5)
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(outputs), np.maximum(values @ matrix, 0), atol=1e-6
+    )
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="needs TensorFlow"
+)
+def test_a_dense_layer_is_one_product_of_matrices():
+    """Which TensorFlow computes with bias and activation in one."""
+    import tensorflow as tf
+
+    layer = Dense(5, activation="relu")
+    layer.build((None, None, 7))
+    spec = tf.TensorSpec((None, None, 7))
+    graph = tf.function(layer).get_concrete_function(spec).graph
+    operations = {op.type: op for op in graph.get_operations()}
+    assert operations["BiasAdd"].inputs[0].op.type == "MatMul"
+    assert operations["Relu"].inputs[0].op.type == "BiasAdd"
