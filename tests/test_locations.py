@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import huggingface_hub
 import pytest
-from httpx import Request, Response
 from huggingface_hub import errors
 
 from bertbook import locations
@@ -22,7 +21,7 @@ from bertbook.locations import (
     shipped_models,
 )
 
-ASKED = Request("GET", "https://hub.example/org/name")
+RESPONSE = SimpleNamespace(headers={}, request=None, status_code=404)
 
 # Definition.
 
@@ -121,7 +120,7 @@ def _answer(kind):
     """Returns an error of the Hub, as its library raises it."""
     if kind in (OSError, ValueError):
         return kind("no route")
-    return kind("404: no such thing", response=Response(404, request=ASKED))
+    return kind("404: no such thing", response=RESPONSE)
 
 
 @pytest.mark.parametrize(
