@@ -6,6 +6,7 @@ backend is chosen, and its start-up log held back, whoever imports first.
 
 import functools
 import importlib.util
+import logging
 import os
 import re
 import sys
@@ -211,7 +212,18 @@ def load_keras():
             keras = _import_quietly(backend)
         if backend == "tensorflow":
             end_data_sets_at_once()
+            logging.getLogger("tensorflow").addFilter(_is_no_retracing)
     return keras
+
+
+def _is_no_retracing(record: logging.LogRecord) -> bool:
+    """Returns False for a warning that several models of a process bring.
+
+    Each model traces its step once. TensorFlow takes the steps of all for one
+    function of Keras, and from the fifth on warns that it is traced too often.
+    """
+    said = record.getMessage()
+    return not ("TensorFlowTrainer." in said and "retracing" in said)
 
 
 def _import_quietly(backend: str):

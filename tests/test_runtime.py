@@ -1,5 +1,6 @@
 """The backend, the device, quiet imports and seeds."""
 
+import logging
 import os
 import re
 import subprocess
@@ -453,3 +454,22 @@ def test_threads_that_hold_back_standard_error_leave_it_as_it_was(capfd):
         thread.join()
     os.write(2, b"after\n")
     assert capfd.readouterr().err == "after\n"
+
+
+def test_several_models_of_a_process_are_no_warning(caplog):
+    """Each traces its step once: that is no retracing."""
+    keras = load_keras()
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("needs TensorFlow")
+    logging.getLogger("tensorflow").addHandler(caplog.handler)
+    for _ in range(6):
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(np.ones((2, 3)), np.ones((2, 1)), verbose=0)
+    import tensorflow as tf
+
+    for number in range(6):  # a function of a user's own still brings one
+        tf.function(lambda x: x + 1)(tf.zeros(number))
+    logging.getLogger("tensorflow").removeHandler(caplog.handler)
+    assert "TensorFlowTrainer" not in caplog.text
+    assert "<lambda>" in caplog.text

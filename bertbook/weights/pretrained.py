@@ -333,7 +333,7 @@ class Pretrained:
                 input_signature=[signature],
                 jit_compile=self.jit_compile,
                 autograph=False,
-            )
+            ).get_concrete_function()
         return keras.tree.map_structure(lambda x: x.numpy(), graph(batch))
 
     def _compile_once(self, key, function):
