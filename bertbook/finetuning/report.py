@@ -19,7 +19,7 @@ table { border-collapse: collapse; display: block; overflow-x: auto; }
 th, td { border-bottom: 1px solid #E3E6EA; padding: .25em .8em .25em 0;
   text-align: left; vertical-align: top; }
 td { white-space: pre-wrap; }
-td.number { font-variant-numeric: tabular-nums; text-align: right; }
+th.number, td.number { font-variant-numeric: tabular-nums; text-align: right; }
 img { max-width: 100%; height: auto; }
 p.note { color: #5F6B7A; }
 """
@@ -234,7 +234,10 @@ def _as_html(table: Table) -> str:
     note = f'<p class="note">{html.escape(table.note)}</p>'
     if not table.rows:
         return f"{title}\n<p>none</p>"
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in table.columns)
+    head = "".join(
+        f"<th{_kind(value)}>{html.escape(name)}</th>"
+        for name, value in zip(table.columns, table.rows[0], strict=True)
+    )
     rows = "\n".join(
         f"<tr>{''.join(map(_as_cell, row))}</tr>" for row in table.rows
     )
@@ -243,8 +246,12 @@ def _as_html(table: Table) -> str:
 
 def _as_cell(value: Any) -> str:
     """Returns a cell of a table in HTML."""
-    kind = "" if isinstance(value, str | list) else ' class="number"'
-    return f"<td{kind}>{html.escape(_written(value))}</td>"
+    return f"<td{_kind(value)}>{html.escape(_written(value))}</td>"
+
+
+def _kind(value: Any) -> str:
+    """Returns the class of a cell in HTML, of numbers alone."""
+    return "" if isinstance(value, str | list) else ' class="number"'
 
 
 def _storable(text: str) -> str:
