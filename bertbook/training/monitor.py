@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bertbook.batches.progress import progress_bar, time_left
 from bertbook.files import write_whole
-from bertbook.runtime import keras
+from bertbook.runtime import compiles_shapes, device_name, keras
 
 
 class Log:
@@ -140,8 +140,11 @@ class Monitor(keras.callbacks.Callback):
         self.is_last = False
 
     def on_train_begin(self, logs=None):
-        """Starts the clock."""
+        """Starts the clock, and says where the first step will take long."""
         self.start = self.last = time.perf_counter()
+        is_seen = sys.stdout.isatty() or device_name() != "CPU"
+        if self.verbose and is_seen and compiles_shapes(self.model):
+            print("compiling ...", end=self._end(), flush=True)
         self.called = {}  # when each function was called last
         self.last_step = self.done
 
@@ -242,8 +245,12 @@ class Monitor(keras.callbacks.Callback):
             f"{row[f'{self.unit}_per_second']:,} {self.unit}/s  "
             f"{time_left(left)}"
         )
-        end = "\r" if sys.stdout.isatty() and self.done < self.total else "\n"
-        print(line, end=end, flush=True)
+        print(line, end=self._end(), flush=True)
+
+    def _end(self):
+        """Returns what ends a line: in a terminal the next one covers it."""
+        is_covered = sys.stdout.isatty() and self.done < self.total
+        return "\r" if is_covered else "\n"
 
 
 def tensorboard_writer(folder):
