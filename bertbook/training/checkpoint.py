@@ -16,7 +16,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bertbook.files import files_named, write_whole
+from bertbook.files import files_named, reason_of, write_whole
 from bertbook.runtime import keras
 
 KEPT = 2  # checkpoints, because the newest may be damaged
@@ -47,10 +47,11 @@ def save_checkpoint(folder, step, model, state):
         folder.mkdir(parents=True, exist_ok=True)
         with write_whole(path) as part:
             safetensors.numpy.save_file(tensors, part, metadata=metadata)
-    except (OSError, safetensors.SafetensorError) as error:
+    except OSError as error:
         raise OSError(
-            f"The checkpoint {path} could not be written: {error}. Older "
-            "checkpoints are untouched; the same command goes on from them."
+            f"The checkpoint {path} could not be written: {reason_of(error)}. "
+            "Older checkpoints are untouched; the same command goes on from "
+            "them."
         ) from error
     for old in files_named(folder, NAME)[:-KEPT]:
         old.unlink()
@@ -133,11 +134,8 @@ def save_weights(path, model):
         f"{number:04d}": np.asarray(array, order="C")
         for number, array in enumerate(model.get_weights())
     }
-    try:
-        with write_whole(Path(path)) as part:
-            safetensors.numpy.save_file(weights, part)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise OSError(f"{path} could not be written: {error}.") from error
+    with write_whole(Path(path)) as part:
+        safetensors.numpy.save_file(weights, part)
 
 
 def load_weights(path, model):
