@@ -254,7 +254,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """Writes a JSON object; the file is whole or not there."""
-    with write_to(path) as part:
+    with write_whole(path) as part:
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
 
@@ -278,38 +278,23 @@ def write_whole(path: Path) -> Iterator[Path]:
 
     Args:
         path: The name that the file gets.
-    """
-    part = path.with_name(f".bertbook-{secrets.token_hex(8)}{path.suffix}")
-    part.touch(exist_ok=False)  # a file of our own, and no link to another's
-    try:
-        mode = part.stat().st_mode  # a library may write it for the user alone
-        yield part
-        part.chmod(mode)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())  # on the disk before it gets its name
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def write_to(path: Path) -> Iterator[Path]:
-    """Yields the path to write a file to, as `write_whole`; names it in errors.
-
-    Args:
-        path: The name that the file gets.
 
     Raises:
         OSError: The disk is full, or `path` cannot be written; also where the
             library that writes has an error of its own for it.
     """
-    try:
-        with write_whole(path) as part:
+    part = path.with_name(f".bertbook-{secrets.token_hex(8)}{path.suffix}")
+    with _naming(path, part):
+        part.touch(exist_ok=False)  # a file of our own, no link to another's
+        try:
+            mode = part.stat().st_mode  # a library may write for the user alone
             yield part
-    except Exception as error:
-        if not is_of_disk(error):
-            raise
-        raise unwritten(path, error) from error
+            part.chmod(mode)
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())  # on the disk before it gets its name
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
 
 
 DISK_ERRORS = tuple(
@@ -338,35 +323,51 @@ def _number_of(error: BaseException) -> int | None:
     return next(found, None)
 
 
-def unwritten(path: Path, error: BaseException, state: str = "") -> OSError:
+@contextlib.contextmanager
+def _naming(path: Path, part: Path) -> Iterator[None]:
+    """Makes errors of the disk in the body name what a user asked for."""
+    try:
+        yield
+    except Exception as error:
+        if not is_of_disk(error):
+            raise
+        raise unwritten(path, error, part) from error
+
+
+def unwritten(
+    path: Path, error: BaseException, part: Path, state: str = ""
+) -> OSError:
     """Returns an error of the same kind that names the path of the user.
 
     Args:
         path: What could not be written.
         error: Why, as `is_of_disk` knows it.
+        part: The file or folder of ours that was written instead; its name
+            tells a user nothing.
         state: What is at `path` now, for the message.
     """
+    ours = (str(part), str(path))
     named = _kind_of(error)(
-        f"{path} could not be written{state}: {reason_of(error, path)}."
+        f"{path} could not be written{state}: {reason_of(error, ours)}."
     )
     named.errno = _number_of(error)
     return named
 
 
-def reason_of(error: BaseException, path: Path) -> str:
+def reason_of(error: BaseException, ours: tuple[str, ...] = ()) -> str:
     """Returns what the operating system says of an error of the disk.
 
-    It names the file that the error is about, but for those in `path`, and for
-    files of ours, whose names tell a user nothing.
+    Args:
+        error: The error.
+        ours: How names of files begin that are not for the user's eyes.
     """
     number = _number_of(error)
     if number is None:
         return str(error).rstrip(".")
     file = getattr(error, "filename", None)
-    is_named = isinstance(file, str) and not (
-        file.startswith(str(path)) or PART.fullmatch(Path(file).name)
-    )
-    return os.strerror(number) + (f": {file}" if is_named else "")
+    if isinstance(file, str) and not file.startswith(ours or file):
+        return f"{os.strerror(number)}: {file}"
+    return os.strerror(number)
 
 
 def _kind_of(error: BaseException) -> type[OSError]:
@@ -378,7 +379,7 @@ def _kind_of(error: BaseException) -> type[OSError]:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a text in UTF-8, with the line ends that it has, as a whole."""
-    with write_to(path) as part:
+    with write_whole(path) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -533,7 +534,7 @@ def write_together(
             state = (
                 ", but a whole set is on the disk, which the next save moves"
             )
-        raise unwritten(folder, error, state) from error
+        raise unwritten(folder, error, folder, state) from error
 
 
 @contextlib.contextmanager

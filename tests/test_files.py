@@ -23,7 +23,6 @@ from bertbook.files import (
     read_json,
     remove_parts,
     write_json,
-    write_to,
     write_together,
     write_whole,
 )
@@ -632,7 +631,7 @@ def test_an_error_of_the_disk_names_what_the_user_asked_for(
     error, number, tmp_path
 ):
     def write_file():
-        with write_to(tmp_path / "a"):
+        with write_whole(tmp_path / "a"):
             raise error
 
     def write_set():
@@ -655,7 +654,7 @@ def test_an_error_of_the_disk_names_what_the_user_asked_for(
 
 def test_a_library_that_lacks_memory_keeps_its_error(tmp_path):
     error = LibraryError("OOM when allocating tensor with shape[3,4]")
-    with pytest.raises(LibraryError), write_to(tmp_path / "a"):
+    with pytest.raises(LibraryError), write_whole(tmp_path / "a"):
         raise error
     with pytest.raises(LibraryError), write_together(tmp_path / "b"):
         raise error

@@ -33,7 +33,7 @@ from bertbook.files import (
     parse_json,
     read_json,
     write_json,
-    write_to,
+    write_whole,
 )
 from bertbook.pretraining.remote_files import is_url, open_url
 from bertbook.text.sentences import split_sentences
@@ -292,7 +292,7 @@ def prepare(
     documents = encode_documents(read_documents(paths), tokenizer)
     for part, shard in _mix(documents, **options):
         name = shard_name(part, counts[part])
-        with write_to(folder / name) as file:
+        with write_whole(folder / name) as file:
             safetensors.numpy.save_file(vars(shard), file)
         counts[part] += 1
         totals["documents"] += len(shard)

@@ -22,7 +22,7 @@ from bertbook.files import (
     read_json,
     reason_of,
     write_json,
-    write_to,
+    write_whole,
 )
 from bertbook.runtime import keras
 
@@ -52,13 +52,13 @@ def save_checkpoint(folder, step, model, state):
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with write_to(path) as part:
+        with write_whole(path) as part:
             safetensors.numpy.save_file(tensors, part, metadata=metadata)
     except OSError as error:
         raise OSError(
-            f"The checkpoint {path} could not be written: "
-            f"{reason_of(error, path)}. Older checkpoints are untouched; the "
-            "same command goes on from them."
+            f"The checkpoint {path} could not be written: {reason_of(error)}. "
+            "Older checkpoints are untouched; the same command goes on from "
+            "them."
         ) from error
     for old in files_named(folder, NAME)[:-KEPT]:
         old.unlink()
@@ -156,7 +156,7 @@ def save_weights(path, model, hashes=None):
         for number, array in enumerate(model.get_weights())
     }
     path = Path(path)
-    with write_to(path) as part:
+    with write_whole(path) as part:
         safetensors.numpy.save_file(weights, part)
         if hashes is not None:
             _keep_hash(hashes, path.name, hash_file(part))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bertbook.files import write_to
+from bertbook.files import write_whole
 
 # What the axis of a column says, by the end of its name. A column of another
 # name has an axis of its own.
@@ -60,7 +60,7 @@ def draw_curves(
     FigureCanvasAgg(figure)
     try:
         _draw_panels(figure, panels)
-        with write_to(path) as part:
+        with write_whole(path) as part:
             # Without a version or a date one log gives the same bytes.
             figure.savefig(part, format="png", metadata={"Software": None})
     except Exception as error:  # a picture must not end a run of days

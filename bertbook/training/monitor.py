@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bertbook.batches.progress import progress_bar, time_left
-from bertbook.files import write_to
+from bertbook.files import write_whole
 from bertbook.runtime import compiles_shapes, device_name, keras
 
 
@@ -45,7 +45,7 @@ class Log:
             return
         columns = list(dict.fromkeys(name for row in self.rows for name in row))
         with (
-            write_to(self.path) as part,
+            write_whole(self.path) as part,
             open(part, "w", newline="", encoding="utf-8") as file,
         ):
             writer = csv.DictWriter(file, columns)

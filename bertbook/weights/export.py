@@ -10,7 +10,7 @@ import importlib.util
 import io
 from pathlib import Path
 
-from bertbook.files import check_folder, write_to, write_together
+from bertbook.files import check_folder, write_together, write_whole
 from bertbook.islands import exporting
 from bertbook.runtime import keras
 from bertbook.weights.matrices import (
@@ -83,7 +83,7 @@ def export_model(model, path, format, verbose, input_signature, **options):
         with write_together(Path(path), last=graph, for_others=True) as new:
             write(new)
         return
-    with write_to(Path(path)) as part:
+    with write_whole(Path(path)) as part:
         write(part)
         if format == "onnx":
             _name_dimensions(str(part))

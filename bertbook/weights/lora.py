@@ -19,7 +19,7 @@ from bertbook.files import (
     check_folder,
     check_no_pointer,
     made_folder,
-    write_to,
+    write_whole,
 )
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
@@ -233,7 +233,7 @@ def save_adapter(model, folder):
         "config": model.config.to_dict(),
     }
     folder = check_folder(folder)
-    with made_folder(folder), write_to(folder / ADAPTER) as part:
+    with made_folder(folder), write_whole(folder / ADAPTER) as part:
         write_file(part, arrays, {"adapter": json.dumps(about)})
 
 

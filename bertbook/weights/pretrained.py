@@ -19,8 +19,8 @@ from bertbook.config import BertConfig, StoredConfig
 from bertbook.files import (
     check_folder,
     finish_saving,
-    write_to,
     write_together,
+    write_whole,
 )
 from bertbook.locations import WEIGHT_FILES, WEIGHTS, holds_model
 from bertbook.runtime import (
@@ -483,7 +483,7 @@ class Pretrained:
             if not is_file or zipped is False or not overwrite:
                 super().save(filepath, **options)
                 return
-            with write_to(Path(filepath)) as part:
+            with write_whole(Path(filepath)) as part:
                 super().save(part, **options)
 
     @contextlib.contextmanager

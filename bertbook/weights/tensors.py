@@ -56,7 +56,7 @@ def write_file(
     """Writes one safetensors file; the same tensors give the same bytes.
 
     Args:
-        path: Of a file that `files.write_to` or `files.write_together`
+        path: Of a file that `files.write_whole` or `files.write_together`
             yields; they name the user's path where the disk is full.
         tensors: Contiguous arrays.
         metadata: What to keep in the header.
