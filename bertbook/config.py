@@ -342,6 +342,13 @@ def _is_size(value: Any) -> bool:
     return _is_integer(value) and value >= 1
 
 
+HELD_OUT_RULES: dict[str, Callable[[Any], bool]] = {
+    "file": _is_string,
+    "dev": lambda value: _is_number(value) and 0 < as_number(value) < 1,
+    "seed": lambda value: _is_integer(value),
+    "mended": lambda value: isinstance(value, bool),
+    "bad_rows": lambda value: value in ("error", "skip"),
+}
 FINETUNING_RULES: dict[str, Callable[[Any], bool]] = {
     "task": _is_string,
     "max_length": _is_size,
@@ -349,6 +356,11 @@ FINETUNING_RULES: dict[str, Callable[[Any], bool]] = {
     "columns": lambda value: (
         isinstance(value, Mapping)
         and all(map(_is_string, [*value, *value.values()]))
+    ),
+    "held_out": lambda value: (
+        isinstance(value, Mapping)
+        and value.keys() == HELD_OUT_RULES.keys()
+        and all(rule(value[key]) for key, rule in HELD_OUT_RULES.items())
     ),
 }
 

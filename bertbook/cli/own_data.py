@@ -24,7 +24,6 @@ from bertbook.tasks.label_counts import (
     remarks_on_labels,
 )
 from bertbook.tasks.labels import names_of
-from bertbook.tasks.tags import fit_tags
 
 # The task of a data set, and the columns that it needs.
 TASKS = {
@@ -87,10 +86,23 @@ def add_held_out(parser: Any) -> None:
     parser.add_argument(
         "--dev",
         help="share that was held out of the file, to take that part alone, "
-        "with the --seed of the run; without it all rows",
+        "as the run drew it; without it all rows",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="seed that drew the held-out part"
+        "--seed",
+        type=int,
+        help="seed that drew the held-out part; without it that of the run",
+    )
+
+
+def add_mend(add: Any) -> None:
+    """Adds the option that mends the table of a file."""
+    add(
+        "--mend",
+        action="store_true",
+        help="leave out rows of a file that do not fit and texts that occur "
+        "again, give each label one spelling, read cp1252, and say so; "
+        "without it such a table is refused",
     )
 
 
@@ -161,12 +173,20 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
 
 
 class _Told(list):
-    """What was mended, printed as it is added, each change once."""
+    """What was mended, printed as it is added, each change once.
+
+    Args:
+        file: Where to; None is standard output.
+    """
+
+    def __init__(self, file: Any = None):
+        super().__init__()
+        self.file = file
 
     def append(self, change: tuple[str, str]) -> None:
         if change not in self:
             super().append(change)
-            print(": ".join(change))
+            print(": ".join(change), file=self.file)
 
 
 def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
@@ -182,6 +202,10 @@ def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
     columns: dict[str, Any]
     columns = remembered_columns(options.dataset, config, options)
     name, split = options.dataset, options.split
+    if options.mend:
+        columns["mended"] = _Told(sys.stderr)
+    columns |= _action(options)
+    run = _held_out(name, config)
     if options.dev is not None:
         share = _share(options.dev)
         if share is None or name in SETS:
@@ -189,12 +213,46 @@ def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
                 "`--dev` of `evaluate` must be the share of a file that was "
                 f"held out, such as 0.1. Received: {options.dev}."
             )
-        columns |= {"dev": share, "seed": options.seed}
+        columns |= {"dev": share, "seed": options.seed or 0}
+        if run is not None:
+            columns |= _as_the_run(run, options)
         split = split or "dev"
     elif split is None and Path(name).is_dir():
         split = "dev"
-    columns |= _action(options)
+    elif run is not None:
+        tell(
+            f"the model was trained on rows of {run['file']}; `--dev "
+            f"{run['dev']:g}` measures it on those that were held out."
+        )
     return load(name, split, options.data_dir, **columns)
+
+
+def _held_out(
+    name: str, config: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """Returns how a run drew its dev rows, if from a file of this name."""
+    past = (config or {}).get("bertbook_finetuning") or {}
+    run = past.get("held_out") or {}
+    return run if run.get("file") == Path(name).name else None
+
+
+def _as_the_run(run: Mapping[str, Any], options: Any) -> dict[str, Any]:
+    """Returns what `load_dataset` needs to draw the rows of a run again.
+
+    Raises:
+        ValueError: The options say something else, and would draw rows that
+            the run has trained on.
+    """
+    seed = run["seed"] if options.seed is None else options.seed
+    if (_share(options.dev), seed) != (run["dev"], run["seed"]):
+        raise ValueError(
+            f"`--dev` must be what the run held out of {run['file']}, `--dev "
+            f"{run['dev']:g} --seed {run['seed']}`: it has trained on the "
+            f"other rows. Received: --dev {options.dev} --seed {seed}."
+        )
+    drawn: dict[str, Any] = {"seed": seed}
+    drawn["mended"] = _Told(sys.stderr) if run["mended"] else None
+    return drawn | {"bad_rows": run["bad_rows"]}
 
 
 def _action(options: Any) -> dict[str, str]:
@@ -429,6 +487,8 @@ def with_known_labels(data: dict, known: Iterable[str]) -> dict:
         data: Columns, labels as `with_labels_of` gives them.
         known: The labels of a model; none where they are numbers.
     """
+    from bertbook.tasks.tags import fit_tags  # it loads Keras
+
     names = set(known)
     column = next((name for name in ("label", "tags") if name in data), None)
     if not names or column is None or "choices" in data:
