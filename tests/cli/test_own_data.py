@@ -378,6 +378,46 @@ def test_evaluate_reads_the_columns_of_the_run(tmp_path):
         read_one(options_of(*words))
 
 
+@pytest.fixture
+def run_on(tmp_path):
+    """Returns a table, the rows held out of it, and what a run remembers."""
+
+    def make(**options):
+        path = tmp_path / "a.csv"
+        rows = [f"text {n},{'HR' if n % 2 else 'IT'}" for n in range(40)]
+        rows.append(",HR")
+        path.write_text("\n".join(["text,label", *rows]))
+        dev = bb.load_dataset(path, "dev", dev=0.2, **options)
+        return path, dev, {"bertbook_finetuning": {"held_out": dev.held_out}}
+
+    return make
+
+
+@pytest.mark.filterwarnings("ignore:.*1 of 41 rows was left out")
+@pytest.mark.parametrize(
+    "options", [{"mended": []}, {"bad_rows": "skip", "seed": 3}]
+)
+def test_evaluate_draws_the_rows_that_a_run_held_out(options, run_on):
+    path, dev, config = run_on(**options)
+    words = ["evaluate", str(path), "--model", "m", "--dev", "0.2"]
+    assert read_one(options_of(*words), config) == dev
+    with_memory = bb.BertConfig.named("tiny").replace(extra=config)
+    assert with_memory.extra == config  # it is checked
+
+
+def test_evaluate_refuses_to_draw_other_rows(run_on, capsys):
+    path, _, config = run_on(mended=[], seed=3)
+    words = ["evaluate", str(path), "--model", "m"]
+    for more in (["--dev", "0.3"], ["--dev", "0.2", "--seed", "0"]):
+        with pytest.raises(ValueError, match="a.csv, `--dev 0.2 --seed 3`"):
+            read_one(options_of(*words, *more), config)
+    assert len(read_one(options_of(*words, "--mend"), config)["text"]) == 40
+    assert "trained on rows of a.csv; `--dev 0.2`" in capsys.readouterr().err
+    other = path.rename(path.with_name("b.csv"))
+    words = ["evaluate", str(other), "--model", "m", "--mend", "--dev", "0.3"]
+    assert len(read_one(options_of(*words), config)["text"]) == 12
+
+
 def test_a_column_of_the_user_may_be_called_as_an_argument(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("name,team\na,x\n,y\nb,x\n")

@@ -516,6 +516,46 @@ def test_shares_of_labels_by_loops(sizes, dev, seed):
         assert abs(total - sum(several) * dev) <= 0.5 + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"text": [f"t{i % 30}" for i in range(90)], "label": list("ab") * 45},
+        {"text": [f"t{i % 30}" for i in range(90)]},
+        {"text": ["x"] * 90, "text_pair": [f"p{i // 3}" for i in range(90)]},
+        {"tokens": [[f"w{i // 3}", "w"] for i in range(90)]},
+        {
+            "question": [f"q{i}" for i in range(90)],
+            "context": [f"c{i // 7}" for i in range(90)],
+        },
+    ],
+)
+def test_rows_to_read_alike_are_in_one_part(data, seed):
+    parts = bb.train_dev_split(data, 0.2, seed)
+    name = [n for n in ("text_pair", "context", "tokens", "text") if n in data]
+    train, dev = ({str(x) for x in part[name[0]]} for part in parts)
+    assert train
+    assert dev
+    assert not train & dev
+    assert abs(len(parts[1][name[0]]) - 18) <= 3
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dev", "drawn"),
+    [((80, 4), 0.1, {4}), ((1, 3), 0.9, {3}), ((50, 50), 0.1, {50})],
+)
+def test_many_rows_alike_leave_both_parts_some(sizes, dev, drawn):
+    texts = [f"t{n}" for n, size in enumerate(sizes) for _ in range(size)]
+    train, held_out = bb.train_dev_split({"text": texts}, dev)
+    assert {len(held_out["text"])} == drawn
+    assert not {*train["text"]} & {*held_out["text"]}
+
+
+def test_rows_that_are_all_alike_are_drawn_one_by_one():
+    train, dev = bb.train_dev_split({"text": ["x"] * 10}, 0.3)
+    assert (len(train["text"]), len(dev["text"])) == (7, 3)
+
+
 def test_tables_without_a_label_a_row_are_split_as_before():
     plain = bb.train_dev_split({"text": list(range(40))}, 0.2)[1]["text"]
     tables = {
