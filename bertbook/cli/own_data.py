@@ -51,7 +51,7 @@ COLUMNS = {
     "id": "name of the row",
     "question": "question",
     "context": "passage that holds the answer",
-    "answers": "answers, in the form of SQuAD",
+    "answers": "answers, texts of the passage or in the form of SQuAD",
     "choices": "texts of which one is right",
 }
 SEPARATORS = "|;,"

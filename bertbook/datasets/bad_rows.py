@@ -41,6 +41,7 @@ class BadRows:
         self.mended = mended
         self.is_own = is_own
         self.found: list[tuple[str, str]] = []
+        self.noted: list[tuple[str, str]] = []
 
     def add(self, place: str, error: ValueError) -> None:
         """Keeps where a row stands, and what is wrong with it."""
@@ -53,8 +54,13 @@ class BadRows:
         else:
             self.found.append((place, reason))
 
+    def note(self, place: str, remark: str) -> None:
+        """Keeps what is to be told of a row that fits."""
+        notes = self.noted if self.mended is None else self.mended
+        notes.append((place, remark))
+
     def settle(self, kept: int) -> None:
-        """Refuses the rows, or warns of what is left out.
+        """Refuses the rows, or warns of what is left out, and of notes.
 
         Args:
             kept: How many rows fit.
@@ -62,6 +68,9 @@ class BadRows:
         Raises:
             ValueError: Rows do not fit and are not left out, or none fits.
         """
+        if self.action == "skip" or not self.found:
+            for text in self._summary_of_notes():
+                warnings.warn(text, stacklevel=6)
         if not self.found:
             return
         total = kept + len(self.found)
@@ -80,6 +89,19 @@ class BadRows:
             f"{self.file} must hold rows that fit",
             advice,
         )
+
+    def _summary_of_notes(self) -> list[str]:
+        """Returns the first note of each kind, and how many are alike."""
+        kinds: dict[str, list[tuple[str, str]]] = {}
+        for place, remark in self.noted:
+            kind = VARYING.sub("", remark)
+            kinds.setdefault(kind, []).append((place, remark))
+        texts = []
+        for (place, remark), *others in kinds.values():
+            rows = f"{len(others):,} row{'s' * (len(others) > 1)}"
+            more = f"; alike in {rows} more" * bool(others)
+            texts.append(f"{self.file}, {place}: {remark}{more}.")
+        return texts
 
     def _summary(self, total: int) -> str:
         """Returns how many rows are left out, by kind."""

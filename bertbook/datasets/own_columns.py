@@ -30,13 +30,8 @@ from bertbook.datasets.cells import (
 )
 from bertbook.datasets.columns import NAMES, PAIRS, SourceColumns
 from bertbook.datasets.file_formats import Table
-from bertbook.datasets.mending import (
-    Mended,
-    found_answer,
-    mend_columns,
-    rows_of,
-)
-from bertbook.datasets.readers import list_answers
+from bertbook.datasets.mending import mend_columns, rows_of
+from bertbook.datasets.readers import is_plain_answer, list_answers
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import split_tag
 
@@ -314,47 +309,27 @@ def _row(
     bad: BadRows,
 ) -> dict[str, Any]:
     """Returns the values of a row by their roles."""
-    row = {}
+    row: dict[str, Any] = {}
     for role, names in chosen.items():
         values = [cells[name] for name in names]
-        if bad.mended is not None and not typed and len(values) == 1:
-            values = _from_plain(
-                place, role, values[0], cells, chosen, bad.mended
+        if role == "answers":
+            row[role] = _answers(
+                place, names[0], values[0], row["context"], typed, bad
             )
-        is_answer = role == "answers" and isinstance(values[0], list)
-        row[role] = _value(place, role, names, values, typed or is_answer)
+            continue
+        if bad.mended is not None and not typed and role in ("tokens", "tags"):
+            values = [_from_plain(values[0])]
+        row[role] = _value(place, role, names, values, typed)
     if len(chosen.get("label", ())) == 1:
         kind_of_label(place, row["label"], typed, chosen["label"][0])
     _check_row(place, row, chosen)
     return row
 
 
-def _from_plain(
-    place: str,
-    role: str,
-    value: str,
-    cells: Mapping[str, Any],
-    chosen: Chosen,
-    mended: Mended,
-) -> list[Any]:
-    """Returns what a cell means that a person wrote, and not a program.
-
-    Words and tags may have spaces between them, and an answer may be a text
-    that the context holds.
-    """
-    if value.lstrip().startswith("["):  # JSON
-        return [value]
-    if role in ("tokens", "tags"):
-        return [json.dumps(value.split())]
-    if role == "answers" and "context" in chosen:
-        context = cells[chosen["context"][0]]
-        answers = found_answer(place, context, value)
-        for answer in answers:
-            if (count := context.count(answer["text"])) > 1:
-                why = f"the answer stands {count} times; the first is taken"
-                mended.append((place.rpartition(", ")[2], why))
-        return [answers]
-    return [value]
+def _from_plain(value: str) -> str:
+    """Returns a list for words or tags that have spaces between them."""
+    is_list = value.lstrip().startswith("[")
+    return value if is_list else json.dumps(value.split())
 
 
 def _value(
@@ -369,8 +344,6 @@ def _value(
         return weight_of(place, column, first, typed)
     if role == "id" and is_integer(first):
         return str(first)
-    if role == "answers":
-        return _answers(place, column, first, typed)
     if role in ("choices", "tokens", "tags"):
         items = values if others else list_of(place, column, first, typed)
         if role == "tags":
@@ -401,16 +374,30 @@ def _tag(place: str, tag: Any) -> str | int:
 
 
 def _answers(
-    place: str, column: str, value: Any, typed: bool
+    place: str,
+    column: str,
+    value: Any,
+    context: str,
+    typed: bool,
+    bad: BadRows,
 ) -> list[dict[str, Any]]:
-    """Returns the answers of a question."""
-    if not typed:
-        value = parse_value(value, f"{place}, `{column}`")
+    """Returns the answers of a question, which may be a text of the context."""
+    if not typed and value.lstrip().startswith(("[", "{")):
+        try:
+            value = parse_value(value, f"{place}, `{column}`")
+        except ValueError:
+            if value.strip() not in context:
+                raise
     try:
-        return list_answers(value)
+        answers = list_answers(value, context)
     except ValueError as error:
         reason = str(error).replace("`answers`", f"`{column}`", 1)
         raise ValueError(f"{place}: {reason}") from None
+    for answer in answers if is_plain_answer(value) else ():
+        if (count := context.count(answer["text"])) > 1:
+            why = f"the answer stands {count} times; the first is taken"
+            bad.note(place.rpartition(", ")[2], why)
+    return answers
 
 
 def _check_row(place: str, row: Mapping[str, Any], chosen: Chosen) -> None:

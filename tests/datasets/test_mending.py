@@ -115,7 +115,7 @@ def test_numbers_are_labels_as_they_are(tmp_path):
     assert mended == [("line 2", "`label` must not be missing. Received: None")]
 
 
-def test_an_answer_may_be_the_text_alone(tmp_path):
+def test_an_answer_that_is_not_in_the_context_is_left_out(tmp_path):
     path = tmp_path / "a.csv"
     lines = [
         "Question;Context;Answer",
@@ -126,14 +126,18 @@ def test_an_answer_may_be_the_text_alone(tmp_path):
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
     mended = []
-    data = load_dataset(path, answers_column="answer", mended=mended)
+    data = load_dataset(path, mended=mended)
     assert data["answers"] == [
         [{"text": "Ada", "answer_start": 0}],
         [],
         [{"text": "cup", "answer_start": 2}],
     ]
     assert mended == [
-        ("line 4", "the answer 'in 1900' is not in the context"),
+        (
+            "line 4",
+            "`Answer` must stand in the context as it is written, or be empty "
+            "where it holds no answer. Received: 'in 1900'",
+        ),
         ("line 5", "the answer stands 2 times; the first is taken"),
     ]
 

@@ -193,6 +193,47 @@ def test_tags_may_be_numbers(tmp_path):
     assert load(tmp_path, as_json_lines(data), "a.jsonl") == expected
 
 
+PLAIN = {
+    "question": ["Who?", "When?", "Which year?", "What?", "Why?", "How?"],
+    "context": ["Ada [sic] wrote it in 1843, with 2.50 left."] * 6,
+    "answer": ["Ada", "in 1843", 1843, "[sic]", "", '2.50'],
+}  # fmt: skip
+PLACES = [[("Ada", 0)], [("in 1843", 19)], [("1843", 22)], [("[sic]", 4)], [],
+          [("2.50", 33)]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", as_csv(PLAIN)),
+        ("a.tsv", as_csv(PLAIN, delimiter="\t")),
+        ("a.csv", as_csv(PLAIN).replace("answer", "Answer")),
+        ("a.jsonl", as_json_lines(PLAIN)),
+    ],
+)
+@pytest.mark.parametrize("mended", [None, []])
+def test_an_answer_may_be_a_text_of_the_context(
+    name, content, mended, tmp_path
+):
+    data = load(tmp_path, content, name, mended=mended)
+    assert data["answers"] == [
+        [{"text": text, "answer_start": start} for text, start in answers]
+        for answers in PLACES
+    ]
+    assert not mended
+
+
+def test_an_answer_of_several_places_is_at_the_first_of_them(tmp_path):
+    table = "question,context,answers\na,a b c b,b\nb,a b,b\nc,a a a,a\n"
+    with pytest.warns(UserWarning, match="line 2") as told:
+        data = load(tmp_path, table)
+    assert [x["answer_start"] for (x,) in data["answers"]] == [2, 2, 0]
+    assert [str(one.message) for one in told] == [
+        f"{tmp_path / 'a.csv'}, line 2: the answer stands 2 times; the first "
+        "is taken; alike in 1 row more."
+    ]
+
+
 def of_columns(answers):
     return {
         name: [answer[name] for answer in answers]
@@ -867,7 +908,16 @@ BAD_TABLES = {
         []]}), "line 1: `answer_start` must point at the answer ''"),
     "an answer as text": ("a.jsonl",
         as_json_lines({**ASKED, "answers": ["Tolva", "x"]}),
-        "line 1: `answers` must be a list"),
+        "line 2: `answers` must stand in the context .*: 'x'"),
+    "a list of texts": ("a.jsonl",
+        as_json_lines({**ASKED, "answers": [["Tolva"], []]}),
+        "line 1: `answers` must be a list of dicts .* or a text of the con"),
+    "no answers": ("a.jsonl", as_json_lines({**ASKED, "answers": [None, []]}),
+        "line 1: `answers` must be .* an empty one for no answer. .*: None"),
+    "a plain answer": ("a.csv", as_csv({**PLAIN, "answer": ["ada"] * 6}),
+        "line 2: `answer` must stand in .* or be empty where .*: 'ada'"),
+    "half of a list": ("a.csv", as_csv({**PLAIN, "answer": ['[{"te'] * 6}),
+        "line 2: `answer` is not valid JSON"),
     "an id twice": ("a.jsonl", as_json_lines({**ASKED, "id": ["q", "q"]}),
         "line 2: the `id` of a question must be its own.* 'q', as in line 1"),
     "an id of null": ("a.jsonl", as_json_lines({**ASKED, "id": [None, "q"]}),
