@@ -41,6 +41,7 @@ class BadRows:
         self.mended = mended
         self.is_own = is_own
         self.found: list[tuple[str, str]] = []
+        self.hint = ""  # what else may be done
         self.noted: list[tuple[str, str]] = []
 
     def add(self, place: str, error: ValueError) -> None:
@@ -58,6 +59,12 @@ class BadRows:
         """Keeps what is to be told of a row that fits."""
         notes = self.noted if self.mended is None else self.mended
         notes.append((place, remark))
+
+    def advise(self, hint: str, column: str) -> None:
+        """Keeps how a row can be made to fit, if there is a way to tell."""
+        self.hint = hint
+        if hint and self.mended is not None:
+            self.mended.append((f"`{column}`", hint))
 
     def settle(self, kept: int) -> None:
         """Refuses the rows, or warns of what is left out, and of notes.
@@ -83,6 +90,7 @@ class BadRows:
         advice = ADVICE if self.is_own and kept else ""
         if len(texts) == 1 and advice:
             advice = advice.replace("them", "it")
+        advice = "; ".join(filter(None, (self.hint, advice)))
         raise RowErrors(
             list(enumerate(texts)),
             total,
@@ -122,6 +130,7 @@ class BadRows:
             f"{self.file}: {count:,} of {total:,} rows {verb} left out. "
             + "; ".join(parts)
             + "."
+            + (self.hint and f" {self.hint}.")
         )
 
 

@@ -9,7 +9,7 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,12 @@ NO_LITERAL = (
     tokenize.TokenError,
 )
 VALUES = tokenize.STRING, tokenize.NUMBER, tokenize.NAME
+SEPARATORS = "|;,"  # of several labels in a cell
+NONE_HOLDS = "in a cell says that none of several labels holds"
+
+
+class MissingLabel(ValueError):
+    """A label that is not there."""
 
 
 def parse_value(text: str, name: str) -> Any:
@@ -224,7 +230,7 @@ def kind_of_label(
     value = value.strip() if isinstance(value, str) else value
     missing = value is None or value == "" or _is_nan(value)
     if missing:
-        raise ValueError(
+        raise MissingLabel(
             f"{place}: `{column}` must not be missing. Received: "
             f"{shown(value)}."
         )
@@ -292,6 +298,46 @@ def _check_list(place: str, labels: list[Any], column: str) -> None:
             f"{place}: `{column}` must be a list of names, of integers, or of "
             f"zeros and ones. Received: {shown(labels)}."
         )
+
+
+def combined_labels(labels: Iterable[Any]) -> tuple[str, list[str]]:
+    """Returns the labels that may be several in one text, and what separates.
+
+    Most parts of these are labels by themselves, or stand beside others too.
+
+    >>> combined_labels(["bug", "ui", "bug|ui"])
+    ('|', ['bug|ui'])
+    """
+    names = dict.fromkeys(x for x in labels if isinstance(x, str))
+    for mark in SEPARATORS:
+        parts = {
+            name: {part.strip() for part in name.split(mark)} - {""}
+            for name in names
+        }
+        counts = Counter(part for each in parts.values() for part in each)
+        several = [name for name in names if len(parts[name]) > 1]
+        known = [x for x in several if all(counts[y] > 1 for y in parts[x])]
+        if known and 2 * len(known) >= len(several):
+            return mark, several
+    return "", []
+
+
+def none_holds(labels: Sequence[Any], typed: bool) -> str:
+    """Returns how a table of several labels says that none of them holds.
+
+    Args:
+        labels: The labels of its other rows.
+        typed: Whether values have types.
+
+    Returns:
+        A clause; "" for a table that has one label a row.
+    """
+    if any(
+        isinstance(x, list) or (not typed and x.strip().startswith("["))
+        for x in labels
+    ):
+        return f"`[]` {NONE_HOLDS}"
+    return f"`|` {NONE_HOLDS}" if combined_labels(labels)[0] else ""
 
 
 def held_names(

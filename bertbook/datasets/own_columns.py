@@ -18,9 +18,11 @@ from typing import Any
 from bertbook.checks import is_integer, listed
 from bertbook.datasets.bad_rows import BadRows
 from bertbook.datasets.cells import (
+    MissingLabel,
     held_names,
     kind_of_label,
     list_of,
+    none_holds,
     odd_labels,
     parse_value,
     read_labels,
@@ -260,6 +262,7 @@ def read_columns(
             rows.
     """
     headers = list(dict.fromkeys(n for names in chosen.values() for n in names))
+    lacks_label = False
     data: Columns = {role: [] for role in chosen}
     places = []
     for place, values in table.read(headers):
@@ -270,6 +273,7 @@ def read_columns(
             row = _row(f"{file}, {place}", cells, chosen, table.typed, bad)
         except ValueError as error:
             bad.add(place, error)
+            lacks_label |= isinstance(error, MissingLabel)
             continue
         for role, value in row.items():
             data[role].append(value)
@@ -284,6 +288,8 @@ def read_columns(
             bad.add(place, ValueError(f"{file}, {place}: {reason}"))
         kept = [n for n in range(len(places)) if n not in wrong]
         data, places = rows_of(data, kept), [places[n] for n in kept]
+    if lacks_label:
+        bad.advise(none_holds(data["label"], table.typed), names["label"])
     bad.settle(len(places))
     if len(chosen.get("label", ())) == 1:
         data["label"] = read_labels(

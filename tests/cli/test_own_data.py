@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import itertools
 import json
 import re
 
@@ -197,6 +198,10 @@ def test_labels_become_names_in_the_order_of_their_numbers():
     assert sorted_names({"10", "9"}) == ["9", "10"]
     several = with_labels_of({"label": ["b; a", "a", ""]}, "several-labels")
     assert several == {"label": [["b", "a"], ["a"], []]}
+    for mark, none in itertools.product("|;,", ["|", "", " ; ", ","]):
+        labels = [f"a{mark}b{mark}", none, "b"]
+        several = with_labels_of({"label": labels}, "several-labels")
+        assert several == {"label": [["a", "b"], [], ["b"]]}
     numbers = with_labels_of({"label": [1, "2.5"]}, "regression")
     assert numbers == {"label": [1.0, 2.5]}
     with pytest.raises(ValueError, match=r"`label\[1\]` must be a number"):
@@ -315,6 +320,19 @@ def test_bad_rows_are_left_out_where_asked_and_told_once(tmp_path, capsys):
         )
     )
     assert len(data["text"]) == 5
+
+
+@pytest.mark.parametrize("rows", [["b|u", "b", "", "u"], ["b", "u", ""]])
+def test_a_missing_label_of_several_names_the_way_to_write_it(rows, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["text,label", *(f"a,{x}" for x in rows)]))
+    with pytest.raises(ValueError, match="must not be missing") as caught:
+        parts_of(path, "--task", "several-labels")
+    hint = "; `|` in a cell says that none of several labels holds; "
+    assert f"{hint}`--skip-bad-rows` leaves it out." in str(caught.value)
+    with pytest.raises(ValueError, match="must not be missing") as caught:
+        parts_of(path)
+    assert (hint in str(caught.value)) == ("b|u" in rows)
 
 
 def test_rows_with_labels_that_a_model_does_not_know_are_left_out(capsys):
