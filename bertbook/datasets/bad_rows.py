@@ -106,8 +106,8 @@ class BadRows:
             kinds.setdefault(kind, []).append((place, remark))
         texts = []
         for (place, remark), *others in kinds.values():
-            rows = f"{len(others):,} row{'s' * (len(others) > 1)}"
-            more = f"; alike in {rows} more" * bool(others)
+            rows = f"{len(others):,} more row{'s' * (len(others) > 1)}"
+            more = f"; so in {rows}" * bool(others)
             texts.append(f"{self.file}, {place}: {remark}{more}.")
         return texts
 

@@ -36,6 +36,7 @@ from bertbook.datasets.file_formats import (
 )
 from bertbook.datasets.marked_text import (
     marks_column,
+    plain_pair,
     plain_rows,
     read_marked,
     read_words,
@@ -540,13 +541,13 @@ def _table_in(
         if articles is not None:
             return None, articles
         if is_lines:
-            table = open_json_lines(file, known)
+            table = open_json_lines(file, known, plain_pair)
         else:
             table = open_json(file, plain_rows(values), known)
     elif ending == ".csv":
         table = open_csv(file, known)
     elif ending in (".jsonl", ".ndjson"):
-        table = open_json_lines(file, known)
+        table = open_json_lines(file, known, plain_pair)
     else:
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
@@ -584,10 +585,10 @@ def _read_annotations(
 
 
 def _json_of(file: DataFile) -> tuple[Any, bool]:
-    """Returns what a JSON file holds, and whether it has an object a line."""
+    """Returns what a JSON file holds, and whether it has a row a line."""
     text = file.text()
     first, _, rest = text.strip().partition("\n")
-    if rest.strip() and first.startswith("{"):
+    if rest.strip() and first.startswith(("{", "[")):
         with contextlib.suppress(ValueError):
             parse_json(first, str(file))
             return None, True

@@ -230,7 +230,7 @@ def test_an_answer_of_several_places_is_at_the_first_of_them(tmp_path):
     assert [x["answer_start"] for (x,) in data["answers"]] == [2, 2, 0]
     assert [str(one.message) for one in told] == [
         f"{tmp_path / 'a.csv'}, line 2: the answer stands 2 times; the first "
-        "is taken; alike in 1 row more."
+        "is taken; so in 1 more row."
     ]
 
 
