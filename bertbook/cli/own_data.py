@@ -6,6 +6,7 @@ rows are held out, which task the columns tell, and what its labels are called.
 
 import json
 import re
+import shlex
 import sys
 import warnings
 from collections import Counter
@@ -56,8 +57,9 @@ COLUMNS = {
     "choices": "texts of which one is right",
 }
 # A call in a message of `load_dataset`, and a keyword in it with its value.
-CALL = re.compile(r'load_dataset\("[^"]*", ([^()]*)\)')
-KEYWORD = re.compile(r'\b([a-z]+(?:_pair)?)_column\b(?:="([^"]*)",?)?')
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+CALL = re.compile(rf"load_dataset\({QUOTED}((?:, \w+={QUOTED})+)\)")
+KEYWORD = re.compile(rf"\b([a-z]+(?:_pair)?)_column\b(?:=({QUOTED}),?)?")
 # A missing label, and the advice to leave its row out.
 MISSING = re.compile(r'(?s)(must not be missing.*?)(`bad_rows="skip"` leaves)')
 
@@ -267,10 +269,12 @@ def as_options(
     '`--text-column` must be a column of x.csv.'
     >>> as_options('none, as in load_dataset("x.csv", text_column="body").')
     'none, as in `--text-column body`.'
+    >>> as_options('as in load_dataset("x.csv", label_column="The label").')
+    "as in `--label-column 'The label'`."
     """
     if task == "several-labels" and NONE_HOLDS not in message:
         message = MISSING.sub(rf"\1`|` {NONE_HOLDS}; \2", message)
-    message = CALL.sub(lambda call: f"`{call[1]}`", message)
+    message = CALL.sub(lambda call: f"`{call[1][2:]}`", message)
     message = KEYWORD.sub(_option, message)
     message = message.replace("`mended`", "`--mend`")
     message = message.replace('`bad_rows="skip"`', "`--skip-bad-rows`")
@@ -282,7 +286,9 @@ def as_options(
 def _option(keyword: re.Match) -> str:
     """Returns how a command takes a keyword of `load_dataset`."""
     option = f"--{keyword[1].replace('_', '-')}-column"
-    return option if keyword[2] is None else f"{option} {keyword[2]}"
+    if keyword[2] is None:
+        return option
+    return f"{option} {shlex.quote(json.loads(keyword[2]))}"
 
 
 def _share(word: str | None) -> float | None:

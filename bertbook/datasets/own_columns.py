@@ -8,7 +8,9 @@ before it, such as "07", is none, so that a column with one stays text. "NA",
 "null" and "None" are texts like others.
 """
 
+import contextlib
 import difflib
+import itertools
 import json
 import re
 from collections import Counter
@@ -30,7 +32,12 @@ from bertbook.datasets.cells import (
     text_of,
     weight_of,
 )
-from bertbook.datasets.columns import NAMES, PAIRS, SourceColumns
+from bertbook.datasets.columns import (
+    NAMES,
+    PAIRS,
+    SourceColumns,
+    is_missing,
+)
 from bertbook.datasets.file_formats import Table
 from bertbook.datasets.mending import mend_columns, rows_of
 from bertbook.datasets.readers import is_plain_answer, list_answers
@@ -46,6 +53,7 @@ KINDS = {
 }
 COMMON = ("id", "weight")
 ROW_NUMBERS = ("", "id", "idx", "index", "unnamed: 0")
+ROWS_LOOKED_AT = 1_000  # for the examples of a message
 NUMBERED_CHOICE = re.compile(r"choice_?([0-9]+)")
 
 Chosen = dict[str, list[str]]
@@ -58,13 +66,13 @@ def is_known(name: str) -> bool:
 
 
 def choose_columns(
-    file: DataFile, names: Sequence[str], asked: Mapping[str, Any]
+    file: DataFile, table: Table, asked: Mapping[str, Any]
 ) -> Chosen:
     """Returns the columns of a table by their role: text, label and so on.
 
     Args:
         file: The file, for messages.
-        names: The names of its columns.
+        table: The table; its rows give examples for messages.
         asked: For some roles, what the file calls the column: None where it
             is not told, "" where there is none, and a list for a label that is
             several columns of zeros and ones.
@@ -77,6 +85,7 @@ def choose_columns(
         ValueError: A name is not there or stands twice, two columns may have
             one role, none is known, or what is to be learned is not told.
     """
+    names = table.names
     _check_names(file, names)
     named = {
         role: headers for role, headers in asked.items() if headers is not None
@@ -98,11 +107,11 @@ def choose_columns(
             raise _ambiguous(file, "text_pair", chosen["text"] + chosen[role])
     unused = [f"{role}_column" for role in named if role not in roles_of_kinds]
     if not kinds or any(named[name.removesuffix("_column")] for name in unused):
-        raise _unknown_layout(file, names, unused)
+        raise _unknown_layout(file, table, chosen, unused)
     chosen = {
         x: chosen[x] for x in NAMES if x in chosen and x in roles_of_kinds
     }
-    _check_learned(file, names, chosen, named, kinds)
+    _check_learned(file, table, chosen, named, kinds)
     return chosen
 
 
@@ -199,28 +208,66 @@ def _ambiguous(file: DataFile, role: str, headers: list[str]) -> ValueError:
 
 
 def _unknown_layout(
-    file: DataFile, names: Sequence[str], unused: list[str]
+    file: DataFile, table: Table, chosen: Chosen, unused: list[str]
 ) -> ValueError:
     """Returns the error for a table of which no task can be read."""
+    used = {name for headers in chosen.values() for name in headers}
+    free = [name for name in table.names if name not in used]
+    text, *_ = chosen.get("text") or [_longest(table, free)]
+    free = [name for name in free if name != text]
+    label, *_ = chosen.get("label") or [_fewest(table, free)]
     named = f" with {', '.join(unused)} told" if unused else ""
     needed = "; ".join(", ".join(columns) for columns in KINDS)
     return ValueError(
         f"{file} must have the columns of a task, {needed}, or they must be "
-        f'told, as in load_dataset("{file.path.name}", '
-        f'text_column="{_example(names, 0)}", '
-        f'label_column="{_example(names, 1)}"). Received: the columns '
-        f"{listed(names) or 'none'}{named}."
+        f"told, as in {_call(file, text=text, label=label)}. Received: the "
+        f"columns {listed(table.names) or 'none'}{named}."
     )
 
 
-def _example(names: Sequence[str], place: int) -> str:
-    """Returns the name of a column for an example of a call."""
-    return listed(names[place : place + 1]) or "NAME"
+def _call(file: DataFile, **columns: str) -> str:
+    """Returns a call that names columns, as Python has it."""
+    words = {f"{role}_column": listed([x]) for role, x in columns.items()}
+    told = [f", {word}={_quoted(name)}" for word, name in words.items()]
+    return f"load_dataset({_quoted(file.path.name)}{''.join(told)})"
+
+
+def _quoted(name: str) -> str:
+    """Returns a text in double quotes."""
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _longest(table: Table, names: Sequence[str]) -> str:
+    """Returns the column with the longest texts on average."""
+    values = _first_values(table, names)
+    means = {name: sum(map(len, x)) / len(x) for name, x in values.items() if x}
+    return max(means or names, key=lambda x: means.get(x, 0), default="NAME")
+
+
+def _fewest(table: Table, names: Sequence[str]) -> str:
+    """Returns the column with the fewest different values, but two or more."""
+    values = _first_values(table, names)
+    counts = {name: len({*column}) for name, column in values.items()}
+    several = [name for name in names if counts.get(name, 0) > 1]
+    return min(several or names, key=lambda x: counts.get(x, 0), default="NAME")
+
+
+def _first_values(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
+    """Returns what the first rows of a table hold, gaps left out, as texts."""
+    values: dict[str, list[str]] = {name: [] for name in names}
+    with contextlib.suppress(ValueError):
+        for _, row in itertools.islice(table.read(names), ROWS_LOOKED_AT):
+            if isinstance(row, ValueError):
+                continue
+            for name, value in zip(names, row, strict=True):
+                if not is_missing(value) and str(value).strip():
+                    values[name].append(str(value).strip())
+    return values
 
 
 def _check_learned(
     file: DataFile,
-    names: Sequence[str],
+    table: Table,
     chosen: Chosen,
     named: Mapping[str, Any],
     kinds: list[tuple[str, ...]],
@@ -232,16 +279,17 @@ def _check_learned(
     used = {name for headers in chosen.values() for name in headers}
     others = [
         name
-        for name in names
+        for name in table.names
         if name not in used and name.lower() not in ROW_NUMBERS
     ]
     if others:
         word = learned[0]
+        other = _fewest(table, others) if word == "label" else others[0]
         raise ValueError(
             f"`{word}_column` must tell which column of {file} is to be "
-            f'learned, as in load_dataset("{file.path.name}", '
-            f'{word}_column="{others[0]}"), or be "" where none is. Received: '
-            f"none told, and the columns {listed(names)}."
+            f"learned, as in {_call(file, **{word: other})}, or be "
+            '"" where none is. Received: none told, and the columns '
+            f"{listed(table.names)}."
         )
 
 

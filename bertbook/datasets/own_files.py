@@ -502,7 +502,7 @@ def read_own(
     data = _read_annotations(file, table, asked, bad)
     if data is not None:
         return data
-    chosen = choose_columns(file, table.names, asked)
+    chosen = choose_columns(file, table, asked)
     return read_columns(file, table, chosen, bad)
 
 

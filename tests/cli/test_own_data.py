@@ -5,6 +5,7 @@ import csv
 import itertools
 import json
 import re
+import shlex
 
 import pytest
 
@@ -129,6 +130,20 @@ def test_a_message_names_options_of_the_command(
     assert "_column" not in printed
     assert "load_dataset" not in printed
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "names", [("Ticket text", "label (2)"), ("it's", 'a "b"'), ("text_", "$x")]
+)
+def test_an_example_of_a_command_can_be_pasted(names, tmp_path, capsys):
+    path = tmp_path / "a (1).csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *zip("abcd", "xyxy", strict=True)])
+    assert main(["finetune", str(path), "--out", "run"]) == 2
+    (example,) = re.findall(r"as in `(.*)`\. Rec", capsys.readouterr().err)
+    words = shlex.split(example)
+    assert words == ["--text-column", names[0], "--label-column", names[1]]
+    assert parts_of(path, *words)[0]["label"] == [*"xyxy"]
 
 
 def test_a_file_alone_has_no_dev(calls):
