@@ -16,7 +16,7 @@ from typing import Any
 
 from bertbook.checks import each_row, is_integer, listed
 from bertbook.datasets.catalog import SETS
-from bertbook.datasets.cells import NONE_HOLDS, SEPARATORS
+from bertbook.datasets.cells import COMMA, NONE_HOLDS, SEPARATORS
 from bertbook.datasets.columns import under_its_names, with_rows_of
 from bertbook.datasets.load import load_dataset
 from bertbook.datasets.own_files import MOST_NUMBERS, column_names
@@ -276,7 +276,7 @@ def as_options(
         message = MISSING.sub(rf"\1`|` {NONE_HOLDS}; \2", message)
     message = CALL.sub(lambda call: f"`{call[1][2:]}`", message)
     message = KEYWORD.sub(_option, message)
-    message = message.replace("`mended`", "`--mend`")
+    message = re.sub(r"`mended(=\[\])?`", "`--mend`", message)
     message = message.replace('`bad_rows="skip"`', "`--skip-bad-rows`")
     message = message.replace("`bad_rows`", "`--skip-bad-rows`")
     # Elsewhere it may be a column of the user.
@@ -373,6 +373,11 @@ def check_task(data: dict, task: str) -> None:
             f"{wanted} can name them. Received: {', '.join(data)}."
         )
     labels = data.get("label", [])
+    if task == "several-labels" and any(isinstance(x, float) for x in labels):
+        raise ValueError(
+            "`--task several-labels` needs names or lists of them; | separates "
+            "those that are numbers. Received: a decimal number."
+        )
     if task == "classification" and len(set(labels)) == 1:
         raise ValueError(
             "The label column must hold two labels or more, to be learned. "
@@ -508,8 +513,10 @@ def _number(row: int, label: Any) -> float:
     try:
         return float(label)
     except (TypeError, ValueError):
+        has_comma = isinstance(label, str) and COMMA.fullmatch(label)
+        advice = "; `--mend` reads decimal commas" if has_comma else ""
         raise ValueError(
-            f"`label[{row}]` must be a number for `--task regression`. "
+            f"`label[{row}]` must be a number for `--task regression`{advice}. "
             f"Received: {label!r}."
         ) from None
 

@@ -21,6 +21,7 @@ LARGEST_INTEGER = 2**63
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 CODE = re.compile(r"0[0-9]+")  # such as 007, whose zeros belong to it
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+HAS_COMMA = "`mended=[]` reads decimal commas"  # advice
 COMMA = re.compile(r"-?[0-9]+,[0-9]+")
 FLAGS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 # What a column of labels may hold together, and what it is then read as.
@@ -158,11 +159,35 @@ def weight_of(place: str, column: str, value: Any, typed: bool) -> float:
     if not typed and DECIMAL.fullmatch(value.strip()):
         number = float(value)
     if not 0 <= number < float("inf"):
+        has_comma = isinstance(value, str) and COMMA.fullmatch(value.strip())
+        advice = f"; {HAS_COMMA}" if has_comma else ""
         raise ValueError(
-            f"{place}: `{column}` must be a finite number, 0 or above. "
+            f"{place}: `{column}` must be a finite number, 0 or above{advice}. "
             f"Received: {shown(value)}."
         )
     return number
+
+
+def decimal_commas(values: Sequence[str]) -> dict[int, str]:
+    """Returns numbers that have a decimal comma with a point in its place.
+
+    Args:
+        values: A column of texts.
+
+    Returns:
+        The number by its row. There is none where a value has a point, and
+        none where most values are no numbers.
+
+    >>> decimal_commas(["5,00", "3", "4,25"])
+    {0: '5.00', 2: '4.25'}
+    """
+    values = [value.strip() for value in values]
+    commas = [row for row, x in enumerate(values) if COMMA.fullmatch(x)]
+    points = [x for x in values if "." in x and DECIMAL.fullmatch(x)]
+    numbers = len(commas) + sum(map(bool, map(INTEGER.fullmatch, values)))
+    if points or 2 * numbers <= len(values):
+        return {}
+    return {row: values[row].replace(",", ".") for row in commas}
 
 
 def read_labels(
@@ -204,7 +229,8 @@ def read_labels(
         row = first["comma"]
         raise ValueError(
             f"{file}, {places[row]}: `{column}` must have a decimal point, as "
-            f"in 3.5, where it is a score. Received: {values[row]!r}."
+            f"in 3.5, where it is a score; {HAS_COMMA}. Received: "
+            f"{values[row]!r}."
         )
     kinds = frozenset("word" if kind == "comma" else kind for kind in first)
     if kinds not in TOGETHER:

@@ -118,7 +118,7 @@ def load_dataset(
             few are left out, and so are texts that occur again, whatever their
             capitals. A label has its most frequent spelling. A file that is
             not UTF-8 is read as Windows writes it in the West. Words and tags
-            may have spaces between them.
+            may have spaces between them, and numbers a decimal comma.
         bad_rows: What happens to the rows of a file of your own that do not
             fit, such as those with an empty text or without a label. "error"
             names all of them in one error, each with its line. "skip" leaves

@@ -21,6 +21,7 @@ from bertbook.checks import is_integer, listed
 from bertbook.datasets.bad_rows import BadRows
 from bertbook.datasets.cells import (
     MissingLabel,
+    decimal_commas,
     held_names,
     kind_of_label,
     list_of,
@@ -39,7 +40,7 @@ from bertbook.datasets.columns import (
     is_missing,
 )
 from bertbook.datasets.file_formats import Table
-from bertbook.datasets.mending import mend_columns, rows_of
+from bertbook.datasets.mending import Mended, mend_columns, rows_of
 from bertbook.datasets.readers import is_plain_answer, list_answers
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import split_tag
@@ -329,6 +330,8 @@ def read_columns(
     if not places and not bad.found:
         raise ValueError(f"{file} must hold examples. Received: none.")
     names = {role: _header(chosen, role) for role in chosen}
+    if bad.mended is not None and len(chosen.get("label", ())) == 1:
+        _mend_commas(data["label"], names["label"], bad.mended)
     for find in (_odd_labels, _wrong_choices, _equal_ids):
         wrong = find(data, chosen, places, table.typed)
         for row_number, reason in sorted(wrong.items()):
@@ -348,6 +351,18 @@ def read_columns(
         data, kept = mend_columns(data, places, bad.mended, label)
         places = [places[n] for n in kept]
     return SourceColumns(data, str(file), places, names)
+
+
+def _mend_commas(labels: list[Any], column: str, mended: Mended) -> None:
+    """Gives numbers with a decimal comma a point, and says so once."""
+    are_texts = all(isinstance(label, str) for label in labels)
+    points = decimal_commas(labels) if are_texts else {}
+    for row, value in points.items():
+        if row == min(points):
+            count = f"{len(points):,} row{'s' * (len(points) > 1)}"
+            why = f"{labels[row].strip()!r} is read as {value}, {count}"
+            mended.append((f"`{column}`", why))
+        labels[row] = value
 
 
 def _header(chosen: Chosen, role: str) -> str:
@@ -373,6 +388,8 @@ def _row(
             continue
         if bad.mended is not None and not typed and role in ("tokens", "tags"):
             values = [_from_plain(values[0])]
+        if bad.mended is not None and not typed and role == "weight":
+            values = [decimal_commas(values).get(0, values[0])]
         row[role] = _value(place, role, names, values, typed)
     if len(chosen.get("label", ())) == 1:
         kind_of_label(place, row["label"], typed, chosen["label"][0])

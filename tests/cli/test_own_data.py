@@ -91,6 +91,25 @@ def test_a_table_is_mended_where_asked_and_each_change_told_once(
         parts_of("opinions", "--mend")
 
 
+def test_decimal_commas_are_read_where_a_table_is_mended(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    lines = [f"text {n};{n},25" for n in range(4)]
+    path.write_text("\n".join(["text;label", *lines]))
+    with pytest.raises(ValueError, match="; `--mend` reads decimal commas. R"):
+        parts_of(path, "--task", "regression")
+    train, _ = parts_of(path, "--task", "regression", "--mend")
+    assert with_labels_of(train, "regression")["label"] == [
+        0.25, 1.25, 2.25, 3.25,
+    ]  # fmt: skip
+    assert capsys.readouterr().out == (
+        "`label`: '0,25' is read as 0.25, 4 rows\n"
+    )
+    with pytest.raises(ValueError, match="several-labels` needs names or li"):
+        check_task(train, "several-labels")
+    with pytest.raises(ValueError, match="a number .*; `--mend` reads decim"):
+        with_labels_of({"label": ["1,5", "n/a"]}, "regression")
+
+
 def test_a_second_file_is_dev(calls, tmp_path):
     path = tmp_path / "0.1"  # a file, although it looks like a share
     path.write_text("")

@@ -115,6 +115,45 @@ def test_numbers_are_labels_as_they_are(tmp_path):
     assert mended == [("line 2", "`label` must not be missing. Received: None")]
 
 
+@pytest.mark.parametrize(
+    ("labels", "expected", "told"),
+    [
+        (["5,00", "-0,25", "3"], [5.0, -0.25, 3.0], 2),
+        (["5,00", "n/a", "3"], [5.0, 3.0], 1),
+        ([" 0,5 ", "1,5", ""], [0.5, 1.5], 2),
+        (["1,5", "a,b", "c"], ["1,5", "a,b", "c"], 0),
+        (["5", "4", "3"], [5, 4, 3], 0),
+    ],
+)
+def test_a_decimal_comma_is_read_and_told_once(
+    labels, expected, told, tmp_path
+):
+    path = tmp_path / "a.csv"
+    rows = [f"t {n};{label}" for n, label in enumerate(labels)]
+    path.write_text("\n".join(["text;score", *rows]), encoding="utf-8")
+    mended = []
+    data = load_dataset(path, label_column="score", mended=mended)
+    assert data["label"] == expected
+    first = labels[0].strip()
+    rows = f"{told} row{'s' * (told > 1)}"
+    why = f"{first!r} is read as {first.replace(',', '.')}, {rows}"
+    lines = [why for place, why in mended if place == "`score`"]
+    assert lines == ([why] if told else [])
+
+
+def test_a_decimal_comma_beside_a_decimal_point_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text;label\na;1,500\nb;2.5\nc;3,5\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="must be all integers, all scores"):
+        load_dataset(path, mended=[])
+
+
+def test_a_weight_may_have_a_decimal_comma(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text;label;weight\na;x;0,5\nb;y;2\n", encoding="utf-8")
+    assert load_dataset(path, mended=[])["weight"] == [0.5, 2.0]
+
+
 def test_an_answer_that_is_not_in_the_context_is_left_out(tmp_path):
     path = tmp_path / "a.csv"
     lines = [
