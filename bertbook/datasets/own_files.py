@@ -6,6 +6,7 @@ and the line.
 """
 
 import contextlib
+import dataclasses
 import difflib
 import hashlib
 import os
@@ -488,7 +489,9 @@ def read_own(
             values do not fit.
     """
     file, ending = _open(path)
-    if mended is not None and ending != ".parquet":
+    if mended is None:
+        file = dataclasses.replace(file, remedy=", or use `mended=[]`")
+    elif ending != ".parquet":
         file = readable(file, mended)
     bad = BadRows(file, bad_rows, mended)
     if ending in (".conll", ".txt"):

@@ -110,6 +110,14 @@ def test_decimal_commas_are_read_where_a_table_is_mended(tmp_path, capsys):
         with_labels_of({"label": ["1,5", "n/a"]}, "regression")
 
 
+def test_an_old_encoding_names_its_option(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_bytes("text,label\ncaf\xe9,a\ntea,b\n".encode("cp1252"))
+    with pytest.raises(ValueError, match="as UTF-8, or use `--mend`.$"):
+        parts_of(path)
+    assert parts_of(path, "--mend")[0]["text"] == ["caf\xe9", "tea"]
+
+
 def test_a_second_file_is_dev(calls, tmp_path):
     path = tmp_path / "0.1"  # a file, although it looks like a share
     path.write_text("")

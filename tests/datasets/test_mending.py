@@ -203,11 +203,14 @@ def test_words_and_tags_may_have_spaces_between_them(tmp_path):
 def test_neither_encoding(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"text,label\na\x81,1\n")
-    with pytest.raises(ValueError, match="must be UTF-8"):
+    with pytest.raises(
+        ValueError, match="0x81 in line 2, which Windows-1252 does"
+    ):
         load_dataset(path, mended=[])
     path.write_bytes("text,label\na,1\n".encode("utf-16"))
-    with pytest.raises(ValueError, match="as UTF-16 has"):
-        load_dataset(path, mended=[])
+    for mended in (None, []):
+        with pytest.raises(ValueError, match=r"as UTF-16 has; .* UTF-8\.$"):
+            load_dataset(path, mended=mended)
 
 
 def test_a_list_is_needed_and_a_file(tmp_path):
