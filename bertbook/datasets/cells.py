@@ -251,7 +251,8 @@ def kind_of_label(
     """Returns what a label is; the arguments are those of `list_of`.
 
     Raises:
-        ValueError: It is missing, or none of a name, a number and a list.
+        MissingLabel: It is missing.
+        ValueError: It is none of a name, a number and a list.
     """
     value = value.strip() if isinstance(value, str) else value
     missing = value is None or value == "" or _is_nan(value)
