@@ -168,6 +168,8 @@ def _found_columns(
         if role in named:
             continue
         fitting = [name for name in names if (name.lower(),) in options[role]]
+        if role == "answers":  # of which `answer` may be the first
+            fitting = [x for x in fitting if x.lower() == role] or fitting
         if len(fitting) > 1:
             raise _ambiguous(file, role, fitting)
         if fitting:

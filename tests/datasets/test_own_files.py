@@ -223,6 +223,15 @@ def test_an_answer_may_be_a_text_of_the_context(
     assert not mended
 
 
+def test_answers_are_read_and_not_the_answer_beside_them(tmp_path):
+    table = {**ASKED, "answer": ["x", "y"]}
+    for others in (table, dict(reversed(table.items()))):
+        data = load(tmp_path, as_json_lines(others), "a.jsonl")
+        assert data == ASKED
+    data = load(tmp_path, "text,label,answer,answers\na,1,b,c\n")
+    assert sorted(data) == ["label", "text"]
+
+
 def test_an_answer_of_several_places_is_at_the_first_of_them(tmp_path):
     table = "question,context,answers\na,a b c b,b\nb,a b,b\nc,a a a,a\n"
     with pytest.warns(UserWarning, match="line 2") as told:
