@@ -59,11 +59,13 @@ class DataFile:
             way.
         member: The path of the text inside of it, where it is an archive.
         encoding: How its characters are written.
+        remedy: What else than UTF-8 may help, for a message.
     """
 
     path: Path
     member: str | None = None
     encoding: str = "utf-8"
+    remedy: str = ""
 
     def __str__(self) -> str:
         """Returns the name for messages."""
@@ -159,11 +161,14 @@ class DataFile:
             is_first = number == 1
             number += line.count(b"\n", 0, error.start)
             wide = is_first and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-            form = "UTF-16" if wide else "Windows-1252"
+            form = "as UTF-16 has" if wide else "as Windows-1252 has"
+            if self.encoding != "utf-8":
+                form = "which Windows-1252 does not have"
+            remedy = "" if wide else self.remedy
             raise ValueError(
                 f"{self} must be UTF-8. Received: byte "
-                f"{line[error.start]:#04x} in line {number}, as {form} has; "
-                "write the file again as UTF-8."
+                f"{line[error.start]:#04x} in line {number}, {form}; "
+                f"write the file again as UTF-8{remedy}."
             ) from error
         return text.removeprefix("\ufeff") if number == 1 else text
 

@@ -6,6 +6,7 @@ rows are held out, which task the columns tell, and what its labels are called.
 
 import json
 import re
+import shlex
 import sys
 import warnings
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import Any
 
 from bertbook.checks import each_row, is_integer, listed
 from bertbook.datasets.catalog import SETS
+from bertbook.datasets.cells import COMMA, NONE_HOLDS, SEPARATORS
 from bertbook.datasets.columns import under_its_names, with_rows_of
 from bertbook.datasets.load import load_dataset
 from bertbook.datasets.own_files import MOST_NUMBERS, column_names
@@ -38,7 +40,7 @@ TASK_HELP = (
     "what is learned; without it the columns tell: tags, choices, answers, "
     "labels in lists (several-labels), numbers with a decimal point "
     "(regression), else classification. A field of several labels separates "
-    "them by |, ; or a comma"
+    "them by |, ; or a comma; | alone says that none holds"
 )
 COLUMNS = {
     "text": "text to read",
@@ -50,13 +52,15 @@ COLUMNS = {
     "id": "name of the row",
     "question": "question",
     "context": "passage that holds the answer",
-    "answers": "answers, in the form of SQuAD",
+    "answers": "answers, texts of the passage or in the form of SQuAD",
     "choices": "texts of which one is right",
 }
-SEPARATORS = "|;,"
 # A call in a message of `load_dataset`, and a keyword in it with its value.
-CALL = re.compile(r'load_dataset\("[^"]*", ([^()]*)\)')
-KEYWORD = re.compile(r'\b([a-z]+(?:_pair)?)_column\b(?:="([^"]*)",?)?')
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+CALL = re.compile(rf"load_dataset\({QUOTED}((?:, \w+={QUOTED})+)\)")
+KEYWORD = re.compile(rf"\b([a-z]+(?:_pair)?)_column\b(?:=({QUOTED}),?)?")
+# A missing label, and the advice to leave its row out.
+MISSING = re.compile(r'(?s)(must not be missing.*?)(`bad_rows="skip"` leaves)')
 
 
 def add_columns(parser: Any, names: Any = tuple(COLUMNS)) -> None:
@@ -153,6 +157,7 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     share = _share(options.dev)
     if options.mend:
         columns["mended"] = _Told()
+    columns["task"] = options.task
     columns |= _action(options)
     has_parts = name in SETS or Path(name).expanduser().is_dir()
     if share is not None and has_parts:
@@ -267,6 +272,7 @@ def load(
     *,
     given_as: str = "dataset",
     tells: bool = True,
+    task: str | None = None,
     **options: Any,
 ) -> dict:
     """Returns what `load_dataset` reads, all rows of a file without a split.
@@ -277,6 +283,7 @@ def load(
         data_dir: A folder of official files.
         given_as: What the command calls `name`.
         tells: Whether to say what is left out.
+        task: The task, where it is told.
         **options: More keywords of `load_dataset`.
 
     Raises:
@@ -290,13 +297,13 @@ def load(
             warnings.simplefilter("always")
             data = load_dataset(name, data_dir=data_dir, **options)
         for warning in caught if tells else ():
-            tell(as_options(str(warning.message), given_as))
+            tell(as_options(str(warning.message), given_as, task))
         return data
     except UnicodeError:  # has no message of its own
         raise
     except (ValueError, FileNotFoundError) as error:
         if error.args and isinstance(error.args[0], str):
-            message = as_options(error.args[0], given_as)
+            message = as_options(error.args[0], given_as, task)
             error.args = (message, *error.args[1:])
         raise
 
@@ -306,21 +313,28 @@ def tell(message: str) -> None:
     print(f"bertbook: {message}", file=sys.stderr)
 
 
-def as_options(message: str, given_as: str = "dataset") -> str:
+def as_options(
+    message: str, given_as: str = "dataset", task: str | None = None
+) -> str:
     """Returns a message of `load_dataset` for one who typed a command.
 
     Args:
         message: The message.
         given_as: What the command calls `name`.
+        task: The task, where it is told.
 
     >>> as_options("`text_column` must be a column of x.csv.")
     '`--text-column` must be a column of x.csv.'
     >>> as_options('none, as in load_dataset("x.csv", text_column="body").')
     'none, as in `--text-column body`.'
+    >>> as_options('as in load_dataset("x.csv", label_column="The label").')
+    "as in `--label-column 'The label'`."
     """
-    message = CALL.sub(lambda call: f"`{call[1]}`", message)
+    if task == "several-labels" and NONE_HOLDS not in message:
+        message = MISSING.sub(rf"\1`|` {NONE_HOLDS}; \2", message)
+    message = CALL.sub(lambda call: f"`{call[1][2:]}`", message)
     message = KEYWORD.sub(_option, message)
-    message = message.replace("`mended`", "`--mend`")
+    message = re.sub(r"`mended(=\[\])?`", "`--mend`", message)
     message = message.replace('`bad_rows="skip"`', "`--skip-bad-rows`")
     message = message.replace("`bad_rows`", "`--skip-bad-rows`")
     # Elsewhere it may be a column of the user.
@@ -330,7 +344,9 @@ def as_options(message: str, given_as: str = "dataset") -> str:
 def _option(keyword: re.Match) -> str:
     """Returns how a command takes a keyword of `load_dataset`."""
     option = f"--{keyword[1].replace('_', '-')}-column"
-    return option if keyword[2] is None else f"{option} {keyword[2]}"
+    if keyword[2] is None:
+        return option
+    return f"{option} {shlex.quote(json.loads(keyword[2]))}"
 
 
 def _share(word: str | None) -> float | None:
@@ -415,6 +431,11 @@ def check_task(data: dict, task: str) -> None:
             f"{wanted} can name them. Received: {', '.join(data)}."
         )
     labels = data.get("label", [])
+    if task == "several-labels" and any(isinstance(x, float) for x in labels):
+        raise ValueError(
+            "`--task several-labels` needs names or lists of them; | separates "
+            "those that are numbers. Received: a decimal number."
+        )
     if task == "classification" and len(set(labels)) == 1:
         raise ValueError(
             "The label column must hold two labels or more, to be learned. "
@@ -552,20 +573,23 @@ def _number(row: int, label: Any) -> float:
     try:
         return float(label)
     except (TypeError, ValueError):
+        has_comma = isinstance(label, str) and COMMA.fullmatch(label)
+        advice = "; `--mend` reads decimal commas" if has_comma else ""
         raise ValueError(
-            f"`label[{row}]` must be a number for `--task regression`. "
+            f"`label[{row}]` must be a number for `--task regression`{advice}. "
             f"Received: {label!r}."
         ) from None
 
 
 def _split(labels: list) -> list[list]:
     """Returns each field of several labels as a list."""
-    fields = [label for label in labels if isinstance(label, str)]
+    blank = SEPARATORS + " "  # in a field that says that none holds
+    fields = [x for x in labels if isinstance(x, str) and x.strip(blank)]
     separator = next(
         (mark for mark in SEPARATORS if any(mark in f for f in fields)), "|"
     )
     return [
-        [part.strip() for part in label.split(separator) if part.strip()]
+        [part.strip() for part in label.split(separator) if part.strip(blank)]
         if isinstance(label, str)
         else labels_in(label)
         for label in labels

@@ -25,7 +25,7 @@ NAMES = {
     "tags": ("tags", "ner_tags"),
     "question": ("question",),
     "context": ("context",),
-    "answers": ("answers",),
+    "answers": ("answers", "answer"),
     "source": ("source",),
     "target": ("target",),
 }

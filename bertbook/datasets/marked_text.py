@@ -16,6 +16,7 @@ from bertbook.datasets.columns import SourceColumns
 from bertbook.datasets.file_formats import Table
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import repair_bio, split_tag
+from bertbook.text.wordpiece import is_cjk
 
 MARKS = ("label", "labels", "entities", "spans", "ents", "annotations")
 WORD = ("word", "words", "token", "tokens")
@@ -25,6 +26,7 @@ SENTENCE = (
     *("sentence_number", "sentence number", "sentence_idx"),
 )
 PIECE = re.compile(r"\w+|[^\w\s]")
+INSIDE = re.compile(r"\w\w")  # the characters around a place inside a word
 Span = tuple[int, int, str]
 
 
@@ -74,7 +76,12 @@ def _span(place: str, mark: Any) -> Span:
         values = mark
     if len(values) == 3:
         start, end, kind = values
-        is_span = is_integer(start) and is_integer(end) and 0 <= start < end
+        is_span = is_integer(start) and is_integer(end)
+        if is_span and not 0 <= start < end:
+            raise ValueError(
+                f"{place}: an entity must end after it begins, at 0 or later. "
+                f"Received: {shown(mark)}."
+            )
         if is_span and isinstance(kind, str) and kind.strip():
             return int(start), int(end), kind.strip()
     raise ValueError(
@@ -114,16 +121,41 @@ def tags_of_spans(
 
     last = 0
     for start, end, kind in spans:
-        if end > len(text) or not text[start:end].strip():
+        if end > len(text):
             raise ValueError(
                 f"{place}: an entity must lie in the text, of {len(text)} "
                 f"characters. Received: {start} to {end}, {kind!r}."
+            )
+        if not text[start:end].strip():
+            raise ValueError(
+                f"{place}: an entity must hold a word. Received: {start} to "
+                f"{end}, {kind!r}, where there is {text[start:end]!r}."
             )
         add(text[last:start], "")
         add(text[start:end], kind)
         last = end
     add(text[last:], "")
     return tokens, tags
+
+
+def cut_words(text: str, spans: Sequence[Span]) -> list[tuple[str, str]]:
+    """Returns entities that begin or end inside a word, each with the word.
+
+    In Chinese each character may be a word.
+
+    >>> cut_words("Anna Brown", [(0, 9, "PER")])
+    [('Anna Brow', 'Brown')]
+    """
+    cut = []
+    for start, end, _ in spans:
+        for edge in (start, end):
+            around = text[max(edge - 1, 0) : edge + 1]
+            if INSIDE.fullmatch(around) and not any(map(is_cjk, around)):
+                words = re.finditer(r"\w+", text)
+                word = next(one for one in words if one.end() > edge)
+                cut.append((text[start:end], word.group()))
+                break
+    return cut
 
 
 def marks_column(table: Table, text: str) -> str | None:
@@ -186,6 +218,12 @@ def read_marked(
         except ValueError as error:
             bad.add(place, error)
             continue
+        for entity, word in cut_words(text, spans)[:1]:
+            bad.note(
+                place,
+                f"the entity {entity!r} begins or ends inside the word "
+                f"{word!r}, which is cut there",
+            )
         data["tokens"].append(tokens)
         data["tags"].append(tags)
         places.append(place)
@@ -203,14 +241,11 @@ def plain_rows(values: Any) -> Any:
     """
     if not isinstance(values, list) or not values:
         return values
+    if _is_pair(values):
+        values = [values]
     rows = []
     for value in values:
-        if isinstance(value, list) and len(value) == 2:
-            text, about = value
-            if not isinstance(text, str) or not isinstance(about, dict):
-                return values
-            rows.append({"text": text, "entities": about.get("entities", [])})
-        elif isinstance(value, dict) and isinstance(value.get("data"), dict):
+        if isinstance(value, dict) and isinstance(value.get("data"), dict):
             texts = [x for x in value["data"].values() if isinstance(x, str)]
             found = value["data"].get("text", texts[0] if texts else None)
             results = [
@@ -220,9 +255,29 @@ def plain_rows(values: Any) -> Any:
                 if "start" in one.get("value", {})
             ]
             rows.append({"text": found, "entities": results})
+        elif _is_pair(value):
+            rows.append(plain_pair(value))
         else:
             return values
     return rows
+
+
+def plain_pair(value: Any) -> Any:
+    """Returns a row of spaCy's training data as a dict; others as they are.
+
+    >>> plain_pair(["Ada", {"entities": [[0, 3, "PER"]]}])
+    {'text': 'Ada', 'entities': [[0, 3, 'PER']]}
+    """
+    if not _is_pair(value):
+        return value
+    return {"text": value[0], "entities": value[1].get("entities", [])}
+
+
+def _is_pair(value: Any) -> bool:
+    """Returns whether a value is a list of a text and a dict."""
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    return isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 # ------------------------------------------------------------- a word a row

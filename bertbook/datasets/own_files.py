@@ -6,6 +6,7 @@ and the line.
 """
 
 import contextlib
+import dataclasses
 import difflib
 import hashlib
 import os
@@ -37,6 +38,7 @@ from bertbook.datasets.file_formats import (
 )
 from bertbook.datasets.marked_text import (
     marks_column,
+    plain_pair,
     plain_rows,
     read_marked,
     read_words,
@@ -544,7 +546,9 @@ def read_own(
             values do not fit.
     """
     file, ending = _open(path)
-    if mended is not None and ending != ".parquet":
+    if mended is None:
+        file = dataclasses.replace(file, remedy=", or use `mended=[]`")
+    elif ending != ".parquet":
         file = readable(file, mended)
     bad = BadRows(file, bad_rows, mended)
     if ending in (".conll", ".txt"):
@@ -558,7 +562,7 @@ def read_own(
     data = _read_annotations(file, table, asked, bad)
     if data is not None:
         return data
-    chosen = choose_columns(file, table.names, asked)
+    chosen = choose_columns(file, table, asked)
     return read_columns(file, table, chosen, bad)
 
 
@@ -597,13 +601,13 @@ def _table_in(
         if articles is not None:
             return None, articles
         if is_lines:
-            table = open_json_lines(file, known)
+            table = open_json_lines(file, known, plain_pair)
         else:
             table = open_json(file, plain_rows(values), known)
     elif ending == ".csv":
         table = open_csv(file, known)
     elif ending in (".jsonl", ".ndjson"):
-        table = open_json_lines(file, known)
+        table = open_json_lines(file, known, plain_pair)
     else:
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
@@ -641,10 +645,10 @@ def _read_annotations(
 
 
 def _json_of(file: DataFile) -> tuple[Any, bool]:
-    """Returns what a JSON file holds, and whether it has an object a line."""
+    """Returns what a JSON file holds, and whether it has a row a line."""
     text = file.text()
     first, _, rest = text.strip().partition("\n")
-    if rest.strip() and first.startswith("{"):
+    if rest.strip() and first.startswith(("{", "[")):
         with contextlib.suppress(ValueError):
             parse_json(first, str(file))
             return None, True

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bertbook.checks import check_text, is_integer, listed
+from bertbook.checks import as_number, check_text, is_integer, listed
 from bertbook.datasets.bad_rows import BadRows
 from bertbook.datasets.columns import SourceColumns
 from bertbook.files import Columns, DataFile, parse_json
@@ -479,21 +479,30 @@ def _listed_answers(file: DataFile, question: Mapping, where: str) -> list[Any]:
         raise ValueError(f"{file}, {where}: {error}") from None
 
 
-def list_answers(answers: Any) -> list[dict[str, Any]]:
+def list_answers(
+    answers: Any, context: str | None = None
+) -> list[dict[str, Any]]:
     """Returns the answers of a question as a list of dicts.
 
     Args:
         answers: A list of dicts of `text` and `answer_start`, or, as
-            huggingface/datasets has them, a dict of two lists.
+            huggingface/datasets has them, a dict of two lists. With a context
+            also a text or a number: one answer, where the context has it
+            first. An empty text is no answer.
+        context: The text that holds the answers.
 
     Raises:
-        ValueError: They have none of these forms, or the lists differ in
-            length.
+        ValueError: They have none of these forms, the lists differ in length,
+            or the context does not hold the text.
 
     >>> list_answers({"text": ["Tolva"], "answer_start": [5]})
     [{'text': 'Tolva', 'answer_start': 5}]
+    >>> list_answers("in 1843", "Ada wrote it in 1843.")
+    [{'text': 'in 1843', 'answer_start': 13}]
     """
     listed = answers
+    if isinstance(context, str) and is_plain_answer(answers):
+        return _found_answer(answers, context)
     if isinstance(answers, Mapping):
         texts: Any
         starts: Any
@@ -506,10 +515,33 @@ def list_answers(answers: Any) -> list[dict[str, Any]]:
     if not _is_list(listed) or not all(map(_is_answer, listed)):
         raise ValueError(
             "`answers` must be a list of dicts of `text` and `answer_start`, "
-            "or a dict of two lists of one length, `text` and `answer_start`. "
+            "a dict of two lists of one length, `text` and `answer_start`, or "
+            "a text of the context, an empty one for no answer. "
             f"Received: {answers!r}."
         )
     return [dict(answer) for answer in listed]
+
+
+def is_plain_answer(value: Any) -> bool:
+    """Returns whether an answer is a text or a number, without its place."""
+    number = as_number(value)
+    return isinstance(value, str) or number == number
+
+
+def _found_answer(value: Any, context: str) -> list[dict[str, Any]]:
+    """Returns the answer that is a text or a number; none for no text."""
+    text = str(value).strip()
+    is_whole = not isinstance(value, str) and as_number(value).is_integer()
+    if text not in context and is_whole:  # a gap makes floats of a column
+        text = str(int(value))
+    if not text:
+        return []
+    if text not in context:
+        raise ValueError(
+            "`answers` must stand in the context as it is written, or be empty "
+            f"where it holds no answer. Received: {text!r}."
+        )
+    return [{"text": text, "answer_start": context.index(text)}]
 
 
 def _is_list(value: Any) -> bool:
