@@ -7,6 +7,8 @@ for line ends.
 import atexit
 import bz2
 import contextlib
+import ctypes
+import errno
 import gzip
 import hashlib
 import io
@@ -16,6 +18,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import tempfile
 import zipfile
 import zlib
@@ -280,18 +283,103 @@ def write_whole(path: Path) -> Iterator[Path]:
 
     Args:
         path: The name that the file gets.
+
+    Raises:
+        OSError: The disk is full, or `path` cannot be written; also where the
+            library that writes has an error of its own for it.
     """
     part = path.with_name(f".bertbook-{secrets.token_hex(8)}{path.suffix}")
-    part.touch(exist_ok=False)  # a file of our own, and no link to another's
+    with _naming(path, part):
+        part.touch(exist_ok=False)  # a file of our own, no link to another's
+        try:
+            mode = part.stat().st_mode  # a library may write for the user alone
+            yield part
+            part.chmod(mode)
+            with open(part, "rb+") as file:
+                os.fsync(file.fileno())  # on the disk before it gets its name
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+DISK_ERRORS = tuple(
+    getattr(errno, name)
+    for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO")
+    if hasattr(errno, name)
+)
+
+
+def is_of_disk(error: BaseException) -> bool:
+    """Returns whether the disk is at fault, not what is written.
+
+    TensorFlow, h5py and safetensors raise classes of their own, with the words
+    of the operating system in the text.
+    """
+    return isinstance(error, OSError) or _number_of(error) is not None
+
+
+def _number_of(error: BaseException) -> int | None:
+    """Returns the number that the operating system has for an error."""
+    known = getattr(error, "errno", None)
+    if isinstance(error, OSError) and isinstance(known, int):
+        return known
+    text = str(error)
+    found = (n for n in DISK_ERRORS if os.strerror(n) in text)
+    return next(found, None)
+
+
+@contextlib.contextmanager
+def _naming(path: Path, part: Path) -> Iterator[None]:
+    """Makes errors of the disk in the body name what a user asked for."""
     try:
-        mode = part.stat().st_mode  # a library may write it for the user alone
-        yield part
-        part.chmod(mode)
-        with open(part, "rb+") as file:
-            os.fsync(file.fileno())  # on the disk before it gets its name
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        yield
+    except Exception as error:
+        if not is_of_disk(error):
+            raise
+        raise unwritten(path, error, part) from error
+
+
+def unwritten(
+    path: Path, error: BaseException, part: Path, state: str = ""
+) -> OSError:
+    """Returns an error of the same kind that names the path of the user.
+
+    Args:
+        path: What could not be written.
+        error: Why, as `is_of_disk` knows it.
+        part: The file or folder of ours that was written instead; its name
+            tells a user nothing.
+        state: What is at `path` now, for the message.
+    """
+    ours = (str(part), str(path))
+    named = _kind_of(error)(
+        f"{path} could not be written{state}: {reason_of(error, ours)}."
+    )
+    named.errno = _number_of(error)
+    return named
+
+
+def reason_of(error: BaseException, ours: tuple[str, ...] = ()) -> str:
+    """Returns what the operating system says of an error of the disk.
+
+    Args:
+        error: The error.
+        ours: How names of files begin that are not for the user's eyes.
+    """
+    number = _number_of(error)
+    if number is None:
+        return str(error).rstrip(".")
+    file = getattr(error, "filename", None)
+    if isinstance(file, str) and not file.startswith(ours or file):
+        return f"{os.strerror(number)}: {file}"
+    return os.strerror(number)
+
+
+def _kind_of(error: BaseException) -> type[OSError]:
+    """Returns the class of Python's own that an error of the disk has."""
+    if isinstance(error, OSError) and type(error).__module__ == "builtins":
+        return type(error)
+    return type(OSError(_number_of(error) or 0, ""))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -356,8 +444,9 @@ def check_folder(folder: Any, name: str = "folder") -> Path:
         name: What the user gave it as, for messages.
 
     Raises:
-        ValueError: It is no path, the path of a file, or its name is not
-            UTF-8, in which case other libraries could not open it.
+        ValueError: It is no path, the path of a file, a link that leads
+            nowhere, or its name is not UTF-8, in which case other libraries
+            could not open it.
     """
     if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
         raise ValueError(
@@ -375,6 +464,12 @@ def check_folder(folder: Any, name: str = "folder") -> Path:
         raise ValueError(
             f"`{name}` must be a folder, not a file. Received: {str(path)!r}."
         )
+    for place in (path, *path.parents):
+        if place.is_symlink() and not place.exists():
+            raise ValueError(
+                f"`{name}` must be a folder, or not there. Received: {place}, "
+                "a link that leads nowhere."
+            )
     return path
 
 
@@ -400,7 +495,10 @@ RECORD = "record.json"
 
 @contextlib.contextmanager
 def write_together(
-    folder: Path, replaced: Iterable[str] = (), last: str = ""
+    folder: Path,
+    replaced: Iterable[str] = (),
+    last: str = "",
+    for_others: bool = False,
 ) -> Iterator[Path]:
     """Yields a folder to write a set of files to; all take effect, or none.
 
@@ -415,31 +513,56 @@ def write_together(
         replaced: Names that belong to an older set, as in `files_named`; such
             a file is removed where the new set does not have it.
         last: The name that is moved last.
+        for_others: Whether programs that do not know `folder_to_read` must
+            never see a mixture. On Linux one rename then puts a new folder in
+            the place of the old one, which is removed: at every moment there
+            is one set or the other. Where the folder cannot be renamed, as it
+            holds other files, is the working directory or a mount, or its
+            file system does not exchange names, `last` is removed before
+            anything is moved: a process that ends in between leaves no file of
+            that name, until the next one that writes there.
 
     Raises:
         ValueError: A link or a folder is in the way, or what a save uses for
             itself was not written by one.
-        OSError: The disk is full, or `folder` cannot be written.
+        OSError: The disk is full, or `folder` cannot be written; also where
+            the library that writes has an error of its own for it.
     """
+    try:
+        with made_folder(folder), locked(folder):
+            yield from _write_set(folder, replaced, last, for_others)
+    except Exception as error:
+        if not is_of_disk(error):
+            raise
+        state = ", and is as it was"
+        if (folder / SAVED).exists():
+            state = (
+                ", but a whole set is on the disk, which the next save moves"
+            )
+        raise unwritten(folder, error, folder, state) from error
+
+
+@contextlib.contextmanager
+def made_folder(folder: Path) -> Iterator[None]:
+    """Makes a folder; an error in the body removes what was made for it."""
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder):
-            yield from _write_set(folder, replaced, last)
-    except BaseException as error:
+        yield
+    except BaseException:
         for path in made:
             with contextlib.suppress(OSError):  # it holds something by now
                 path.rmdir()
-        if isinstance(error, OSError):
-            raise _unwritten(folder, error) from error
         raise
 
 
 def _write_set(
-    folder: Path, replaced: Iterable[str], last: str
+    folder: Path, replaced: Iterable[str], last: str, for_others: bool
 ) -> Iterator[Path]:
     """Does what `write_together` says, in a folder that is there."""
     _finish(folder)
+    if for_others:
+        shutil.rmtree(_aside(folder), ignore_errors=True)
     saving = folder / SAVING
     if os.path.lexists(saving):  # of a process that ended before it was whole
         _check_ours(saving)
@@ -448,8 +571,10 @@ def _write_set(
     try:
         (saving / FILES).mkdir()
         yield saving / FILES
-        _write_record(folder, replaced, last)
+        _write_record(folder, replaced, last, for_others)
         _sync_folders(saving)
+        if for_others and _exchange(folder, saving / FILES):
+            return
         os.replace(saving, folder / SAVED)  # from here on the new set counts
     finally:
         shutil.rmtree(saving, ignore_errors=True)
@@ -457,18 +582,55 @@ def _write_set(
     _finish(folder)
 
 
-def _unwritten(folder: Path, error: OSError) -> OSError:
-    """Returns an error of the same kind that says what a folder holds now."""
-    state = "and is as it was"
-    if (folder / SAVED).exists():
-        state = "but a whole set is on the disk, which the next save moves"
-    known = type(error) if type(error).__module__ == "builtins" else OSError
-    unwritten = known(f"{folder} could not be written, {state}: {error}.")
-    unwritten.errno = error.errno
-    return unwritten
+def _aside(folder: Path) -> Path:
+    """Returns the name beside a folder that an exchange uses."""
+    name = hashlib.sha256(os.fsencode(folder.resolve().name)).hexdigest()
+    return folder.resolve().with_name(f".bertbook-{name[:16]}")
 
 
-def _write_record(folder: Path, replaced: Iterable[str], last: str) -> None:
+def _exchange(folder: Path, new: Path) -> bool:
+    """Puts a new folder in the place of an old one, by one rename.
+
+    Returns:
+        Whether it could; else everything is as it was.
+    """
+    place, aside = folder.resolve(), _aside(folder)
+    held = [p for p in folder.rglob("*") if folder / SAVING not in p.parents]
+    names = {path.relative_to(folder) for path in held} - {Path(SAVING)}
+    if any(path.is_symlink() for path in held):
+        return False
+    if not names <= {path.relative_to(new) for path in new.rglob("*")}:
+        return False  # what is a user's own stays where it is
+    try:
+        if Path.cwd().is_relative_to(place):
+            return False  # a shell would stand in a folder that is gone
+        new.chmod(folder.stat().st_mode)
+        os.replace(new, aside)  # a folder has no exchange with its parent
+    except OSError:  # the folder beside is not for us to write
+        return False
+    if not _swap_names(aside, place):
+        os.replace(aside, new)
+        return False
+    _sync(place.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+    return True
+
+
+def _swap_names(one: Path, other: Path) -> bool:
+    """Swaps the names of two folders at once, where the system can."""
+    if sys.platform != "linux":
+        return False
+    swap = getattr(ctypes.CDLL(None), "renameat2", None)
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
+    paths = os.fsencode(one), os.fsencode(other)
+    return swap is not None and not swap(
+        here, paths[0], here, paths[1], exchange
+    )
+
+
+def _write_record(
+    folder: Path, replaced: Iterable[str], last: str, for_others: bool
+) -> None:
     """Brings the files of a set to the disk, and writes down their names."""
     new = folder / SAVING / FILES
     names = sorted(_names_in(new), key=lambda name: (name == last, name))
@@ -477,7 +639,8 @@ def _write_record(folder: Path, replaced: Iterable[str], last: str) -> None:
         for name in replaced
         for path in files_named(folder, name)
     }
-    record = {"files": names, "removed": sorted(old - set(names))}
+    removed = old - set(names) | ({last} if for_others else set())
+    record = {"files": names, "removed": sorted(removed)}
     _check_names(folder, names, folder)
     write_json(folder / SAVING / RECORD, record)
     mode = (folder / SAVING / RECORD).stat().st_mode
@@ -564,8 +727,9 @@ def _finish(folder: Path) -> None:
     if not os.path.lexists(saved):
         return
     files, removed = _read_record(folder)
-    for name in removed:
-        (folder / name).unlink(missing_ok=True)
+    for name in removed:  # once a new file is moved it stays
+        if name not in files or (saved / FILES / name).is_file():
+            (folder / name).unlink(missing_ok=True)
     for name in files:
         source = saved / FILES / name
         if source.is_file():  # else it was moved before
@@ -621,7 +785,7 @@ def _view(folder: Path, files: list[str], removed: list[str]) -> Path:
     """Returns a temporary folder of links: what the moves would leave."""
     view = Path(tempfile.mkdtemp(prefix="bertbook-"))
     atexit.register(shutil.rmtree, view, ignore_errors=True)
-    for name in {*_names_in(folder), *files} - {*removed}:
+    for name in {*_names_in(folder)} - {*removed} | {*files}:
         path = folder / SAVED / FILES / name
         if Path(name).parts[0] not in (SAVED, SAVING):
             (view / name).parent.mkdir(parents=True, exist_ok=True)
@@ -644,13 +808,23 @@ def locked(folder: Path, for_reading: bool = False) -> Iterator[None]:
     if not HAS_LOCKS:
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = _lock(folder, fcntl.LOCK_SH if for_reading else fcntl.LOCK_EX)
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_SH if for_reading else fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)  # gives the lock back
+
+
+def _lock(folder: Path, kind: int) -> int:
+    """Returns the open and locked folder that has the name now."""
+    while True:
+        handle = os.open(folder, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, kind)
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(folder), os.fstat(handle)):
+                return handle
+        os.close(handle)  # another process has exchanged it meanwhile
 
 
 def _sync(path: Path) -> None:

@@ -204,7 +204,7 @@ def named_folder(name_or_dir: str | Path) -> Path:
     if {"/", os.sep} & set(name) or name.startswith((".", "~")):
         raise FileNotFoundError(
             f"`name_or_dir` names a folder that is not there: {name!r}."
-            " For a model of the Hub write \"hf://org/name\"."
+            ' For a model of the Hub write "hf://org/name".'
         )
     names = ", ".join(shipped_models()) or "none in this wheel, the small one"
     raise FileNotFoundError(

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import re
+import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
@@ -536,6 +537,144 @@ def test_a_full_disk_is_one_error_that_says_what_the_folder_holds(
         assert texts_in(tmp_path) == OLD
 
 
+GRAPH = {"graph": "old", "variables/data": "old", "variables/index": "old"}
+
+
+def save_graph(folder, text):
+    with write_together(folder, last="graph", for_others=True) as new:
+        fill(new, dict.fromkeys(GRAPH, text))
+        (new / "assets").mkdir()
+
+
+def graph_in(folder):
+    """What a program sees that does not know the folders of a save."""
+    found = texts_in(folder)
+    return {n: t for n, t in found.items() if not n.startswith(".sav")}
+
+
+@pytest.mark.usefixtures("fast_disk")
+@pytest.mark.parametrize("case", ["exchanged", "others", "old system", "link"])
+def test_other_programs_never_see_a_mixture_wherever_a_process_ends(
+    case, tmp_path, monkeypatch
+):
+    if case == "old system":
+        monkeypatch.setattr(files, "_swap_names", lambda one, other: False)
+    elif case == "exchanged" and sys.platform != "linux":
+        pytest.skip("needs Linux")
+    kept = {"notes": "mine"} if case == "others" else {}
+    seen = set()
+    for count in range(100):
+        real = fill(tmp_path / f"{count}" / "graph", GRAPH | kept)
+        folder = real
+        if case == "link":
+            folder = tmp_path / f"{count}" / "link"
+            folder.symlink_to(real)
+        with monkeypatch.context() as patch:
+            left = stop_after(patch, count)
+            with contextlib.suppress(Killed):
+                save_graph(folder, "new")
+        found = graph_in(real)
+        assert {n: found.pop(n) for n in kept} == kept
+        state = "".join(sorted(set(found.values())))
+        if case in ("exchanged", "link"):
+            assert state in ("old", "new"), count
+            assert found == dict.fromkeys(GRAPH, state)
+        elif "graph" in found:
+            assert found == dict.fromkeys(GRAPH, state), count
+        seen.add(found.get("graph"))
+        save_graph(folder, "later")
+        assert graph_in(real) == dict.fromkeys(GRAPH, "later") | kept
+        assert not {".saved", ".saving"} & set(names_in(real))
+        expected = ["graph", "link"] if case == "link" else ["graph"]
+        assert names_in(real.parent) == expected
+        if left[0] > 0:
+            break
+    no_window = case in ("exchanged", "link")
+    assert seen == {"old", "new"} | (set() if no_window else {None})
+
+
+def test_a_folder_that_somebody_stands_in_is_not_exchanged(
+    tmp_path, monkeypatch
+):
+    folder = fill(tmp_path / "graph", GRAPH)
+    monkeypatch.chdir(folder)
+    save_graph(files.Path(), "new")
+    assert graph_in(files.Path()) == dict.fromkeys(GRAPH, "new")
+    assert texts_in(folder) == dict.fromkeys(GRAPH, "new")
+
+
+def test_an_exchanged_folder_keeps_its_mode_and_its_writers_wait(tmp_path):
+    folder = fill(tmp_path / "graph", GRAPH)
+    folder.chmod(0o750)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda n: save_graph(folder, f"{n}"), range(20)))
+    assert len(set(graph_in(folder).values())) == 1
+    assert folder.stat().st_mode & 0o777 == 0o750
+    assert names_in(tmp_path) == ["graph"]
+
+
+class LibraryError(Exception):
+    """As TensorFlow and safetensors have for a full disk."""
+
+
+FULL = os.strerror(errno.ENOSPC)
+DISKS = [
+    (OSError(errno.EFBIG, os.strerror(errno.EFBIG)), errno.EFBIG),
+    (OSError(f"Can't write (errno = 28, error message = '{FULL}')"), 28),
+    (LibraryError(f"[node] /x/.saving/part-0; {FULL} [Op:SaveV2]"), 28),
+    (RuntimeError(f"I/O error: {FULL} (os error 28)"), 28),
+]
+
+
+@pytest.mark.parametrize(("error", "number"), DISKS, ids=range(4))
+def test_an_error_of_the_disk_names_what_the_user_asked_for(
+    error, number, tmp_path
+):
+    def write_file():
+        with write_whole(tmp_path / "a"):
+            raise error
+
+    def write_set():
+        with write_together(tmp_path / "b" / "c"):
+            raise error
+
+    for write_it, name, state in (
+        (write_file, "a", ""),
+        (write_set, "b/c", ", and is as it was"),
+    ):
+        with pytest.raises(OSError, match="could not be") as caught:
+            write_it()
+        assert caught.value.errno == number
+        assert str(caught.value) == (
+            f"{tmp_path / name} could not be written{state}: "
+            f"{os.strerror(number)}."
+        )
+    assert names_in(tmp_path) == []
+
+
+def test_a_library_that_lacks_memory_keeps_its_error(tmp_path):
+    error = LibraryError("OOM when allocating tensor with shape[3,4]")
+    with pytest.raises(LibraryError), write_whole(tmp_path / "a"):
+        raise error
+    with pytest.raises(LibraryError), write_together(tmp_path / "b"):
+        raise error
+
+
+def test_a_file_in_a_folder_that_is_missing_or_frozen_is_named(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "missing" / "a.json"
+    message = f"{path} could not be written: No such file or directory."
+    with pytest.raises(FileNotFoundError, match=f"^{re.escape(message)}$"):
+        write_json(path, {})
+    denied = OSError(errno.EACCES, "x")
+    with monkeypatch.context() as patch:
+        stop_after(patch, 0, denied, ("replace",))
+        with pytest.raises(PermissionError, match=r"a\.json could not be"):
+            write_json(tmp_path / "a.json", {})
+    assert names_in(tmp_path) == []
+
+
 @pytest.mark.usefixtures("fast_disk")
 def test_two_threads_write_one_set_after_the_other(tmp_path):
     sets = [dict.fromkeys("abcdefgh", f"{i}") for i in range(4)]
@@ -693,3 +832,15 @@ def test_a_file_is_no_folder_to_write_to(tmp_path):
     with pytest.raises(ValueError, match="must be a folder, not a file"):
         check_folder(path)
     assert check_folder(str(tmp_path)) == tmp_path
+
+
+def test_a_link_that_leads_nowhere_is_no_folder(tmp_path):
+    (tmp_path / "gone").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "to").symlink_to(tmp_path)
+    for name in ("gone", "loop", "gone/a/b", "loop/a"):
+        link = tmp_path / name.split("/")[0]
+        message = f"`out` must be a folder, or not there. Received: {link}, a "
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}link"):
+            check_folder(tmp_path / name, "out")
+    assert check_folder(tmp_path / "to" / "a") == tmp_path / "to" / "a"

@@ -94,7 +94,7 @@ def _check_is_another(source, out) -> None:
         folder = Path(source.removeprefix("keras://"))
     else:
         folder = locations.named_folder(source)
-    if folder.exists() and folder.resolve() == out.resolve():
+    if folder.exists() and out.exists() and folder.samefile(out):
         raise ValueError(
             "`--out` must be another folder than that of the model. "
             f"Received: {out}."

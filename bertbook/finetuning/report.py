@@ -2,16 +2,23 @@
 
 import base64
 import html
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
-from bertbook.files import check_folder, write_json, write_text
+from bertbook.files import (
+    check_folder,
+    write_json,
+    write_text,
+    write_together,
+)
 
 SHOWN_ROWS = 10  # of a table in plain text; the files hold all
 SHOWN_COLUMNS = 14  # a wider table is in report.json alone
 CELL = 60  # characters of a cell in plain text
+# All but tabs and the ends of lines.
+CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 STYLE = """\
 body { font: 15px/1.5 system-ui, sans-serif; color: #22262B; margin: 2em auto;
   max-width: 60em; padding: 0 1em; }
@@ -115,7 +122,8 @@ class Report(dict[str, float]):
     def save(self, folder: Any) -> None:
         """Writes report.txt, report.json and report.html into a folder.
 
-        The page stands for itself: its pictures are in it, where Matplotlib is
+        They take effect together, as `files.write_together` says. The page
+        stands for itself: its pictures are in it, where Matplotlib is
         installed. The texts of the data are in all three files.
 
         Args:
@@ -123,13 +131,14 @@ class Report(dict[str, float]):
 
         Raises:
             ValueError: It is no folder.
-            OSError: A file cannot be written.
+            OSError: A file cannot be written; an older report stays, and no
+                folder that was made for this one.
         """
         path = check_folder(folder, "folder")
-        path.mkdir(parents=True, exist_ok=True)
-        write_text(Path(path, "report.txt"), _storable(f"{self}\n"))
-        write_json(Path(path, "report.json"), self.to_dict())
-        write_text(Path(path, "report.html"), _storable(self.to_html()))
+        with write_together(path) as new:
+            write_text(new / "report.txt", _storable(f"{self}\n"))
+            write_json(new / "report.json", self.to_dict())
+            write_text(new / "report.html", _storable(self.to_html()))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON can hold it."""
@@ -162,7 +171,7 @@ class Report(dict[str, float]):
         data = base64.b64encode(picture.png()).decode()
         return (
             f'<p><img width="{picture.metadata["width"]}" '
-            f'alt="{html.escape(picture.alt)}" '
+            f'alt="{_escaped(picture.alt)}" '
             f'src="data:image/png;base64,{data}"></p>'
         )
 
@@ -230,12 +239,12 @@ def _printable(text: str) -> str:
 
 def _as_html(table: Table) -> str:
     """Returns a table as HTML, every character of the data escaped."""
-    title = f"<h2>{html.escape(table.title)}</h2>"
-    note = f'<p class="note">{html.escape(table.note)}</p>'
+    title = f"<h2>{_escaped(table.title)}</h2>"
+    note = f'<p class="note">{_escaped(table.note)}</p>'
     if not table.rows:
         return f"{title}\n<p>none</p>"
     head = "".join(
-        f"<th{_kind(value)}>{html.escape(name)}</th>"
+        f"<th{_kind(value)}>{_escaped(name)}</th>"
         for name, value in zip(table.columns, table.rows[0], strict=True)
     )
     rows = "\n".join(
@@ -246,7 +255,12 @@ def _as_html(table: Table) -> str:
 
 def _as_cell(value: Any) -> str:
     """Returns a cell of a table in HTML."""
-    return f"<td{_kind(value)}>{html.escape(_written(value))}</td>"
+    return f"<td{_kind(value)}>{_escaped(_written(value))}</td>"
+
+
+def _escaped(text: str) -> str:
+    """Returns a text as HTML, which can hold no control character."""
+    return html.escape(CONTROLS.sub(" ", text))
 
 
 def _kind(value: Any) -> str:

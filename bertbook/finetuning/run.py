@@ -349,7 +349,8 @@ class Run:
         if self.folder is None:
             self.best_weights = self.model.get_weights()
         elif is_writer():
-            checkpoint.save_weights(self.folder.path / BEST, self.model)
+            hashes = self.folder.checkpoints / checkpoint.HASHES
+            checkpoint.save_weights(self.folder.path / BEST, self.model, hashes)
 
     def _keep_best(self):
         """Puts the best weights into the model."""
@@ -391,7 +392,10 @@ class Run:
         self.rows, self.best = state["rows"], state["best"]
         if self.best is not None:
             # Now, and not after the last step, a reader learns of a loss.
-            checkpoint.check_weights(self.folder.path / BEST, self.model)
+            hashes = self.folder.checkpoints / checkpoint.HASHES
+            checkpoint.check_weights(
+                self.folder.path / BEST, self.model, hashes
+            )
         self.is_stopped = state.get("is_stopped", False)
         return done
 

@@ -292,11 +292,8 @@ def prepare(
     documents = encode_documents(read_documents(paths), tokenizer)
     for part, shard in _mix(documents, **options):
         name = shard_name(part, counts[part])
-        try:
-            with write_whole(folder / name) as file:
-                safetensors.numpy.save_file(vars(shard), file)
-        except safetensors.SafetensorError as error:
-            raise OSError(f"{folder / name}: {error}") from error
+        with write_whole(folder / name) as file:
+            safetensors.numpy.save_file(vars(shard), file)
         counts[part] += 1
         totals["documents"] += len(shard)
         totals["sentences"] += len(shard.sentences) - 1

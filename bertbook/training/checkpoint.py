@@ -16,7 +16,14 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bertbook.files import files_named, write_whole
+from bertbook.files import (
+    files_named,
+    hash_file,
+    read_json,
+    reason_of,
+    write_json,
+    write_whole,
+)
 from bertbook.runtime import keras
 
 KEPT = 2  # checkpoints, because the newest may be damaged
@@ -47,10 +54,11 @@ def save_checkpoint(folder, step, model, state):
         folder.mkdir(parents=True, exist_ok=True)
         with write_whole(path) as part:
             safetensors.numpy.save_file(tensors, part, metadata=metadata)
-    except (OSError, safetensors.SafetensorError) as error:
+    except OSError as error:
         raise OSError(
-            f"The checkpoint {path} could not be written: {error}. Older "
-            "checkpoints are untouched; the same command goes on from them."
+            f"The checkpoint {path} could not be written: {reason_of(error)}. "
+            "Older checkpoints are untouched; the same command goes on from "
+            "them."
         ) from error
     for old in files_named(folder, NAME)[:-KEPT]:
         old.unlink()
@@ -123,21 +131,58 @@ def _read_checkpoint(path):
     return int(step), state, arrays
 
 
-def save_weights(path, model):
+HASHES = "hashes.json"  # of files of weights, beside the checkpoints
+ADVICE = (
+    "Put it back from a copy, name another folder, or remove the folder of the "
+    "run to begin again."
+)
+
+
+def save_weights(path, model, hashes=None):
     """Writes the weights of a model alone; they appear whole, or not at all.
 
+    Args:
+        path: The file.
+        model: The model.
+        hashes: Where the SHA-256 of the file is kept, a JSON file of several;
+            made where it is missing. None keeps none.
+
     Raises:
+        ValueError: What `hashes` holds are no hashes.
         OSError: The disk is full, or the folder cannot be written.
     """
     weights = {
         f"{number:04d}": np.asarray(array, order="C")
         for number, array in enumerate(model.get_weights())
     }
-    try:
-        with write_whole(Path(path)) as part:
-            safetensors.numpy.save_file(weights, part)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise OSError(f"{path} could not be written: {error}.") from error
+    path = Path(path)
+    with write_whole(path) as part:
+        safetensors.numpy.save_file(weights, part)
+        if hashes is not None:
+            _keep_hash(hashes, path.name, hash_file(part))
+
+
+def _keep_hash(path, name, digest):
+    """Writes a hash down, before the file that has it gets its name.
+
+    A process that ends in between leaves the older file, so that older hashes
+    stay beside the newest.
+    """
+    known = _read_hashes(path)
+    older = [other for other in known.get(name, ()) if other != digest]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {**known, name: [*older[-2:], digest]})
+
+
+def _read_hashes(path):
+    """Returns the hashes of each file by its name."""
+    known = read_json(path) if path.is_file() else {}
+    if not all(isinstance(hashes, list) for hashes in known.values()):
+        raise ValueError(
+            f"{path} must hold lists of hashes. Received: {known!r:.80}. "
+            "Remove the file to go on without them."
+        )
+    return known
 
 
 def load_weights(path, model):
@@ -152,29 +197,49 @@ def load_weights(path, model):
     model.set_weights([weights[name] for name in sorted(weights)])
 
 
-def check_weights(path, model):
-    """Refuses a file that `load_weights` could not read; reads its header.
+def check_weights(path, model, hashes=None):
+    """Refuses a file that `load_weights` could not read, or that has changed.
+
+    Args:
+        path: The file.
+        model: The model.
+        hashes: As in `save_weights`; a file without a hash there, as older
+            versions have left it, is taken for what it says that it is. None
+            reads the header alone.
 
     Raises:
         FileNotFoundError: There is no such file.
-        ValueError: The file is damaged, or belongs to another model.
+        ValueError: The file is damaged, belongs to another model, or is not
+            the one that was saved.
     """
-    if not Path(path).is_file():
+    path = Path(path)
+    if not path.is_file():
         raise FileNotFoundError(
-            f"{path} with the weights of a run is missing. Name another "
-            "folder, or remove this one to begin again."
+            f"{path} with the weights of a run is missing. {ADVICE}"
         )
     try:
         with safetensors.safe_open(path, "numpy") as file:
             names = sorted(file.keys())
             found = [tuple(file.get_slice(n).get_shape()) for n in names]
     except safetensors.SafetensorError as error:
-        raise ValueError(f"{path} is damaged: {error}.") from error
+        raise ValueError(f"{path} is damaged: {error}. {ADVICE}") from error
     expected = [tuple(weight.shape) for weight in model.weights]
     if found != expected:
         raise ValueError(
             f"{path} holds the weights of another model: {len(found)} tensors "
-            f"where this one has {len(expected)}, or other shapes."
+            f"where this one has {len(expected)}, or other shapes. {ADVICE}"
+        )
+    if hashes is not None:
+        _check_hash(path, hashes)
+
+
+def _check_hash(path, hashes):
+    """Refuses a file whose content is not what a run wrote."""
+    known = _read_hashes(hashes).get(path.name)
+    if known is not None and hash_file(path) not in known:
+        raise ValueError(
+            f"{path} must hold the weights that the run wrote. Received: "
+            f"another content. {ADVICE}"
         )
 
 
@@ -282,7 +347,7 @@ def keep_weights(folder, step, model, max_to_keep):
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    save_weights(_averaged_path(folder, step), model)
+    save_weights(_averaged_path(folder, step), model, folder / HASHES)
     for old in files_named(folder, AVERAGED)[:-max_to_keep]:
         old.unlink()
 
@@ -297,6 +362,7 @@ def restore_kept(folder, step, steps):
 
     Raises:
         FileNotFoundError: Weights are missing; they are named.
+        ValueError: Weights are not those that `keep_weights` wrote.
     """
     folder = Path(folder)
     for path in files_named(folder, AVERAGED):
@@ -307,8 +373,10 @@ def restore_kept(folder, step, steps):
     if missing:
         raise FileNotFoundError(
             f"{folder} lacks weights that the run averages in the end: "
-            f"{', '.join(missing)}. Name another folder, or remove this one."
+            f"{', '.join(missing)}. {ADVICE}"
         )
+    for path in paths:
+        _check_hash(path, folder / HASHES)
 
 
 def _averaged_path(folder, step):

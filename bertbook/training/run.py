@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -291,7 +292,7 @@ def check_record(
     )
     old, new = _settings(stored), _settings(record)
     differing = [
-        f"`{name}` was {old.get(name)!r}, now {new.get(name)!r}"
+        _difference(name, old.get(name), new.get(name))
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name) and name not in NOT_COMPARED
     ]
@@ -301,6 +302,26 @@ def check_record(
             f"{'; '.join(differing)}. Name another folder, or go on with "
             "the old settings."
         )
+
+
+# What settings are that a record knows by a hash alone.
+HASHED = {
+    "start": "another starting model",
+    "start_weights": "another starting model",
+    "train": "other training data",
+    "dev": "other dev data",
+    "vocabulary": "another vocabulary",
+    "corpus": "another corpus",
+}
+HASH = re.compile("[0-9a-f]{64}")
+
+
+def _difference(name, old, new):
+    """Returns how a setting differs; nobody can read a hash."""
+    if all(isinstance(v, str) and HASH.fullmatch(v) for v in (old, new)):
+        kind = HASHED.get(name.partition(".")[0], "other content")
+        return f"`{name}` is {kind} than before"
+    return f"`{name}` was {old!r}, now {new!r}"
 
 
 def _settings(record, prefix=""):

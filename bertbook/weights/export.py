@@ -27,6 +27,10 @@ WRITERS = {"onnx": "tf2onnx"}
 def export_model(model, path, format, verbose, input_signature, **options):
     """Writes a graph of a model that other runtimes run.
 
+    A SavedModel takes the place of an older one as `files.write_together` says
+    for other programs: TensorFlow finds one graph or the other, however the
+    process ends; where the folder cannot be renamed it may find none.
+
     Args:
         model: A model of this package.
         path: A folder for a SavedModel, else a file.
@@ -75,7 +79,8 @@ def export_model(model, path, format, verbose, input_signature, **options):
         print(said.getvalue().replace(str(place), str(path)), end="")
 
     if format == "tf_saved_model":
-        with write_together(Path(path), last="saved_model.pb") as new:
+        graph = "saved_model.pb"
+        with write_together(Path(path), last=graph, for_others=True) as new:
             write(new)
         return
     with write_whole(Path(path)) as part:

@@ -15,7 +15,12 @@ import numpy as np
 import safetensors
 
 from bertbook.checks import as_number, is_integer
-from bertbook.files import check_folder, check_no_pointer, write_whole
+from bertbook.files import (
+    check_folder,
+    check_no_pointer,
+    made_folder,
+    write_whole,
+)
 from bertbook.runtime import keras, ops
 from bertbook.weights.matrices import (
     ADAPTERS,
@@ -228,8 +233,7 @@ def save_adapter(model, folder):
         "config": model.config.to_dict(),
     }
     folder = check_folder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with write_whole(folder / ADAPTER) as part:
+    with made_folder(folder), write_whole(folder / ADAPTER) as part:
         write_file(part, arrays, {"adapter": json.dumps(about)})
 
 

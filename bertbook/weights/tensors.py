@@ -55,13 +55,13 @@ def write_file(
 ) -> None:
     """Writes one safetensors file; the same tensors give the same bytes.
 
-    Raises:
-        OSError: The disk is full, or the folder cannot be written.
+    Args:
+        path: Of a file that `files.write_whole` or `files.write_together`
+            yields; they name the user's path where the disk is full.
+        tensors: Contiguous arrays.
+        metadata: What to keep in the header.
     """
-    try:
-        safetensors.numpy.save_file(tensors, path, metadata=metadata)
-    except safetensors.SafetensorError as error:
-        raise OSError(f"{path.name}: {error}") from error
+    safetensors.numpy.save_file(tensors, path, metadata=metadata)
     with open(path, "rb+") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))

@@ -18,6 +18,7 @@ from bertbook.__main__ import run
 from bertbook.cli import info
 from bertbook.cli import main as commands
 from bertbook.cli.main import main
+from tests.helpers.disks import largest_file
 from tests.helpers.models import (
     largest_difference,
     to_numpy,
@@ -443,6 +444,29 @@ def test_export_writes_a_graph_that_gives_the_same(tmp_path, capsys):
     np.testing.assert_allclose(
         served.serve(batch), model(batch), rtol=0, atol=1e-5
     )
+
+
+@on_tensorflow
+@pytest.mark.parametrize("command", ["convert", "export"])
+def test_a_path_that_cannot_be_written_is_one_sentence(
+    command, tmp_path, capsys
+):
+    small(bb.BertForSequenceClassification).save_pretrained(tmp_path / "a")
+    loop, new = tmp_path / "loop", tmp_path / "new"
+    loop.symlink_to(loop)
+    words = [command, str(tmp_path / "a"), "--out"]
+    assert main([*words, str(loop)]) == 2
+    assert capsys.readouterr().err == (
+        "bertbook: `--out` must be a folder, or not there. Received: "
+        f"{loop}, a link that leads nowhere.\n"
+    )
+    with largest_file(1_000):
+        assert main([*words, str(new)]) == 2
+    assert capsys.readouterr().err == (
+        f"bertbook: {new} could not be written, and is as it was: File too "
+        "large.\n"
+    )
+    assert not new.exists()
 
 
 @on_tensorflow

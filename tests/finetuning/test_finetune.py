@@ -209,7 +209,7 @@ def test_a_folder_refuses_another_setting_and_other_data(whole):
     data = opinions()
     data["text"][3] += " a"
     with pytest.raises(
-        ValueError, match="holds a run with other .*`train` was"
+        ValueError, match="holds a run with .*`train` is other training data"
     ):
         finetune(make(CLASSIFIER), data, out=whole[0], options=QUIET)
     assert (whole[0] / "model.safetensors").read_bytes() == before
@@ -769,6 +769,40 @@ def test_best_weights_that_are_gone_are_told_at_once(tmp_path, monkeypatch):
     (tmp_path / "best.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match="best.safetensors.* missing"):
         run(tmp_path)
+
+
+@pytest.mark.any_backend
+def test_best_weights_that_have_changed_are_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(task_runs.Run, "_keep_best", lambda run: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(tmp_path)
+    path = tmp_path / "best.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    message = rf"^{path} must hold the weights .*another content\. Put it back"
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path)
+    path.write_bytes(whole[:100])
+    with pytest.raises(ValueError, match=r"damaged: .*\. Put it back from"):
+        run(tmp_path)
+    path.write_bytes(whole)
+    _, history = run(tmp_path)
+    assert history == run(tmp_path)[1]
+
+
+@pytest.mark.any_backend
+def test_a_run_without_a_hash_of_its_best_weights_goes_on(
+    tmp_path, monkeypatch
+):
+    """As older versions have left it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(task_runs.Run, "_keep_best", lambda run: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(tmp_path)
+    (tmp_path / "checkpoints" / "hashes.json").unlink()
+    run(tmp_path)
+    assert (tmp_path / "model.safetensors").is_file()
 
 
 def test_a_run_draws_its_log(whole):

@@ -14,6 +14,8 @@ from bertbook.tasks.labels import REGRESSION, SEVERAL_LABELS
 from bertbook.tasks.metrics import best_f1_threshold, class_scores
 from bertbook.tasks.text_tasks import Choices, Texts
 from bertbook.tasks.word_tasks import Questions, Tags
+from tests.helpers.disks import largest_file
+from tests.helpers.set_files import texts_in
 from tests.helpers.toys import make, stand_in
 
 
@@ -270,7 +272,7 @@ def test_thresholds_of_a_report_can_be_kept_in_the_model(tmp_path):
     assert bb.evaluate(model, data) == report
 
 
-HOSTILE = '</td><script>alert("x & y")</script>\x1b[2J\ud800'
+HOSTILE = '</td><script>alert("x & y")</script>\x1b[2J\0\x85\tz\ud800'
 
 
 def hostile():
@@ -287,9 +289,28 @@ def test_no_text_of_the_data_is_markup_or_a_command(tmp_path):
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "<script" not in page
     assert "&lt;script&gt;alert(&quot;x &amp; y&quot;)" in page
+    assert not re.search("[\0-\x08\x0b-\x1f\x7f-\x9f]", page)
+    assert "&lt;/script&gt; [2J  \tz?" in page
     plain = (tmp_path / "report.txt").read_text("utf-8")
     assert "\x1b" not in plain
     assert "..." in plain
+
+
+def test_the_files_of_a_report_are_of_one_evaluation(tmp_path, monkeypatch):
+    def metric(value):
+        return Report({"accuracy": value}, Findings({}, {}))
+
+    metric(0.25).save(tmp_path / "old")
+    before = texts_in(tmp_path / "old")
+    assert sorted(before) == ["report.html", "report.json", "report.txt"]
+    for folder in (tmp_path / "old", tmp_path / "x" / "new"):
+        message = f"^{folder} could not be written, and is as it was: File "
+        with largest_file(100), pytest.raises(OSError, match=message):
+            metric(0.75).save(folder)
+    assert texts_in(tmp_path) == {f"old/{n}": t for n, t in before.items()}
+    metric(0.75).save(tmp_path / "old")
+    for text in texts_in(tmp_path / "old").values():
+        assert "0.75" in text
 
 
 def test_numbers_stand_on_the_right_and_texts_on_the_left():

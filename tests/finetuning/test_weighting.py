@@ -181,7 +181,7 @@ def test_the_weights_are_a_part_of_the_record(tmp_path):
     run(data, out=tmp_path, class_weight={"bad": 1, 1: 1.0})  # the same
     with pytest.raises(ValueError, match=r"`class_weight` was \[1.0, 1.0\]"):
         run(data, out=tmp_path, class_weight={"bad": 2})
-    with pytest.raises(ValueError, match="`train` was"):
+    with pytest.raises(ValueError, match="`train` is other"):
         run(data | {"weight": [2, 1] * 8}, out=tmp_path)
 
 

@@ -215,7 +215,7 @@ def test_another_setting_is_refused_and_nothing_lost(finished):
             {"examples": ExampleSettings(max_length=20)},
             "`examples.max_length` was",
         ),
-        ({"tokenizer": other}, "`vocabulary` was"),
+        ({"tokenizer": other}, "`vocabulary` is another"),
     ):
         with pytest.raises(ValueError, match=message):
             run(finished, **change)
@@ -378,7 +378,7 @@ def test_a_run_starts_from_the_weights_of_a_folder(whole, tmp_path):
     model = bb.BertForPreTraining.from_pretrained(start)
     model.set_weights([weight * 1.5 for weight in model.get_weights()])
     model.save_pretrained(start)
-    with pytest.raises(ValueError, match="`start_weights` was"):
+    with pytest.raises(ValueError, match="`start_weights` is another start"):
         run(out, **chosen)
 
 

@@ -20,7 +20,7 @@ def test_the_mean_is_that_of_the_last_steps(tmp_path):
         history.append([rng.normal(size=(3, 2)), rng.normal(size=2)])
         model.set_weights(history[-1])
         keep_weights(tmp_path / "kept", step, model, max_to_keep=3)
-    names = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    names = sorted(path.name for path in (tmp_path / "kept").glob("weights-*"))
     assert names == [
         f"weights-{step:08d}.safetensors" for step in (90, 1_000, 12_000)
     ]
@@ -48,7 +48,7 @@ def test_a_folder_without_weights_to_average_is_refused(tmp_path):
 def test_a_cut_file_is_named_as_damaged(tmp_path):
     model = make_model()
     keep_weights(tmp_path, 7, model, max_to_keep=1)
-    (path,) = tmp_path.iterdir()
+    (path,) = tmp_path.glob("weights-*")
     whole = path.read_bytes()
     for part in (whole[: len(whole) // 2], whole[:5], b""):
         path.write_bytes(part)

@@ -1,14 +1,18 @@
 """Checkpoints and logs: whole and exact, or refused."""
 
+import contextlib
 import math
+import shutil
 
 import numpy as np
 import pytest
 import safetensors.numpy
 
+from bertbook.files import read_json
 from bertbook.runtime import keras, ops
 from bertbook.training import checkpoint
 from bertbook.training import monitor as training_monitor
+from tests.helpers.kills import Killed, stop_after
 from tests.helpers.runs import same
 
 
@@ -224,6 +228,7 @@ def test_files_of_a_user_are_neither_taken_nor_removed(model, tmp_path):
         f"checkpoint-{10**8 - 1}.safetensors",
         f"checkpoint-{10**8}.safetensors",
         f"weights-{10**8 - 1}.safetensors",
+        "hashes.json",
     }
 
 
@@ -254,6 +259,45 @@ def test_weights_of_another_model_are_refused(model, tmp_path):
     path.unlink()
     with pytest.raises(FileNotFoundError, match="best.safetensors.* missing"):
         checkpoint.check_weights(path, model)
+
+
+def test_weights_are_known_by_their_hash_wherever_a_process_ends(
+    model, tmp_path, monkeypatch
+):
+    path, hashes = tmp_path / "best.safetensors", tmp_path / "x" / "h.json"
+    for count in range(100):
+        with monkeypatch.context() as patch:
+            left = stop_after(patch, count % 9)  # the same step is done again
+            with contextlib.suppress(Killed):
+                checkpoint.save_weights(path, model, hashes)
+        if path.is_file():
+            checkpoint.check_weights(path, model, hashes)
+        if left[0] > 0:
+            train(model, 1)
+            seen = path.read_bytes()
+            if count > 50:
+                break
+    assert len(read_json(hashes)["best.safetensors"]) <= 3
+    checkpoint.save_weights(tmp_path / "other", model)
+    assert (tmp_path / "other").read_bytes() != seen
+    shutil.copy(tmp_path / "other", path)
+    with pytest.raises(ValueError, match="must hold the weights that the run"):
+        checkpoint.check_weights(path, model, hashes)
+    hashes.write_text('{"best.safetensors": 3}', "utf-8")
+    with pytest.raises(ValueError, match="lists of hashes.*Remove the file"):
+        checkpoint.check_weights(path, model, hashes)
+    hashes.unlink()
+    checkpoint.check_weights(path, model, hashes)
+
+
+def test_weights_to_average_that_have_changed_are_refused(model, tmp_path):
+    for step in (1, 2):
+        checkpoint.keep_weights(tmp_path, step, model, 2)
+        train(model, 1)
+    checkpoint.restore_kept(tmp_path, 2, [1, 2])
+    checkpoint.save_weights(tmp_path / "weights-00000001.safetensors", model)
+    with pytest.raises(ValueError, match="00001.safetensors must hold the"):
+        checkpoint.restore_kept(tmp_path, 2, [1, 2])
 
 
 def test_more_than_ten_weights_keep_their_order(tmp_path):

@@ -39,6 +39,27 @@ def test_a_record_is_written_once_and_then_compared(tmp_path):
     assert json.loads(folder.record.read_text())["steps"] == 3
 
 
+def test_what_a_record_knows_by_a_hash_is_named_and_not_its_digits(tmp_path):
+    old, new = "0a" * 32, "1b" * 32
+    folder = RunFolder(tmp_path, verbose=False)
+    hashed = {"start": old, "dev": {"x": old}, "corpus": {"shards": old}}
+    folder.begin(RECORD | hashed | {"else": old, "train": old})
+    folder.checkpoints.mkdir()
+    (folder.checkpoints / "checkpoint-00000001.safetensors").touch()
+    changed = {"start": new, "dev": {"x": new}, "corpus": {"shards": new}}
+    with pytest.raises(ValueError, match="with other settings") as caught:
+        folder.begin(RECORD | changed | {"else": new, "train": None})
+    assert "; ".join(
+        [
+            "settings: `corpus.shards` is another corpus than before",
+            "`dev.x` is other dev data than before",
+            "`else` is other content than before",
+            "`start` is another starting model than before",
+            f"`train` was {old!r}, now None. Name another folder",
+        ]
+    ) in str(caught.value)
+
+
 def test_a_run_that_kept_nothing_gives_way_to_another(tmp_path):
     folder = RunFolder(tmp_path / "run", verbose=False)
     folder.begin(RECORD)

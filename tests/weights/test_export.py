@@ -1,6 +1,8 @@
 """Exported graphs give what the model gives, without this package."""
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from bertbook.islands import exporting, on_island
 from bertbook.model.layers import activation
 from bertbook.runtime import Choice, keras, ops
 from bertbook.weights import export
+from tests.helpers.disks import largest_file
 from tests.helpers.every_model import (
     CLASSES,
     check_close,
@@ -21,12 +24,19 @@ from tests.helpers.every_model import (
     named,
     outputs_of,
 )
+from tests.helpers.kills import Killed, stop_after
 from tests.helpers.models import to_numpy
 from tests.helpers.set_files import texts_in
 
 on_tensorflow = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow",
     reason="SavedModels are TensorFlow's",
+)
+NAMES = (
+    "fingerprint.pb",
+    "saved_model.pb",
+    "variables/variables.data-00000-of-00001",
+    "variables/variables.index",
 )
 # Loads SavedModels and runs batches; prints the largest difference of each.
 SERVER = """
@@ -198,6 +208,49 @@ def test_an_export_that_fails_leaves_what_was_there(
     with pytest.raises(MemoryError):
         make("BertEncoder").export(tmp_path / path, format=format)
     assert texts_in(tmp_path) == before
+
+
+@on_tensorflow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_graph_is_the_old_or_the_new_one_wherever_the_process_ends(
+    tmp_path, monkeypatch
+):
+    """Half of one and half of the other cannot be loaded by TensorFlow."""
+    text = "old"
+
+    def write_it(model, place, **options):
+        (Path(place) / "variables").mkdir()
+        for name in NAMES:
+            (Path(place) / name).write_text(text, "utf-8")
+
+    monkeypatch.setattr(keras.Model, "export", write_it)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    model, seen = make("BertEncoder"), []
+    for count in range(100):
+        folder, text = tmp_path / f"{count}", "old"
+        model.export(folder)
+        text = "new"
+        with monkeypatch.context() as patch:
+            left = stop_after(patch, count)
+            with contextlib.suppress(Killed):
+                model.export(folder)
+        found = {name: (folder / name).read_text("utf-8") for name in NAMES}
+        assert len(set(found.values())) == 1, count
+        seen.append(found["saved_model.pb"])
+        if left[0] > 0:
+            break
+    assert set(seen) == {"old", "new"}
+
+
+@on_tensorflow
+@pytest.mark.parametrize("name", ["served", "model.tflite"])
+def test_an_export_without_room_names_its_path(name, tmp_path):
+    path = tmp_path / name
+    format = "litert" if path.suffix else "tf_saved_model"
+    message = f"^{path} could not be written.*: File too large\\.$"
+    with largest_file(1_000), pytest.raises(OSError, match=message):
+        make("BertEncoder").export(path, format=format, verbose=False)
+    assert not list(tmp_path.iterdir())
 
 
 @on_tensorflow

@@ -142,6 +142,15 @@ def test_an_adapter_that_finds_no_room_leaves_the_old_one(tmp_path):
         assert (tmp_path / ADAPTER).read_bytes() == before
 
 
+def test_an_adapter_that_finds_no_room_leaves_no_folder(tmp_path):
+    folder = tmp_path / "x" / "adapter"
+    model = taught()
+    message = rf"^{folder / ADAPTER} could not be written: File too large\.$"
+    with largest_file(1_000), pytest.raises(OSError, match=message):
+        model.save_adapter(folder)
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_adapter_brings_the_names_of_labels(tmp_path):
     model = taught()
     model.config = model.config.replace(id2label={0: "bad", 1: "good"})
