@@ -6,6 +6,8 @@ count characters, tables of words have a row for each. Both become `tokens` and
 """
 
 import re
+import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ SENTENCE = (
     *("sentence_id", "sentence id", "sent_id", "sentence", "sentence #"),
     *("sentence_number", "sentence number", "sentence_idx"),
 )
-PIECE = re.compile(r"\w+|[^\w\s]")
+REFUSED = ("reject", "ignore")  # what Prodigy writes as `answer`
 INSIDE = re.compile(r"\w\w")  # the characters around a place inside a word
 Span = tuple[int, int, str]
 
@@ -113,7 +115,7 @@ def tags_of_spans(
     tags: list[str] = []
 
     def add(part: str, kind: str) -> None:
-        words = PIECE.findall(part)
+        words = _words_of(part)
         tokens.extend(words)
         for number in range(len(words)):
             mark = f"{'I' if number else 'B'}-{kind}"
@@ -136,6 +138,52 @@ def tags_of_spans(
         last = end
     add(text[last:], "")
     return tokens, tags
+
+
+def _words_of(text: str) -> list[str]:
+    """Returns words and signs; the marks of a letter stay in its word.
+
+    >>> _words_of("Ada's हिन्दी")
+    ['Ada', "'", 's', 'हिन्दी']
+    """
+    words: list[str] = []
+    goes_on = False
+    for char in text:
+        is_mark = goes_on and unicodedata.category(char).startswith("M")
+        is_letter = char.isalnum() or char == "_" or is_mark
+        if is_letter and goes_on:
+            words[-1] += char
+        elif not char.isspace():
+            words.append(char)
+        goes_on = is_letter
+    return words
+
+
+def check_said(place: str, text: str, marks: Any) -> None:
+    """Refuses entities that say another text than the one at their place.
+
+    Some tools count characters in UTF-16, where most emoji are two.
+
+    Args:
+        place: The file and the line, for messages.
+        text: The text.
+        marks: As in `spans_of`.
+
+    Raises:
+        ValueError: One does.
+    """
+    for mark in marks:
+        found = mark.get("value", mark) if isinstance(mark, Mapping) else {}
+        said = found.get("text") if isinstance(found, Mapping) else None
+        if not isinstance(said, str):
+            continue
+        start, end, _ = _span(place, mark)
+        if said.strip() != text[start:end].strip():
+            raise ValueError(
+                f"{place}: an entity must say the text at its place, "
+                f"{start} to {end} in characters, {text[start:end]!r}. "
+                f"Received: {said!r}."
+            )
 
 
 def cut_words(text: str, spans: Sequence[Span]) -> list[tuple[str, str]]:
@@ -207,13 +255,18 @@ def read_marked(
     """
     data: Columns = {"tokens": [], "tags": []}
     places = []
-    for place, values in table.read(columns):
+    names = [*columns, *({"answer"} & {*table.names})]
+    for place, values in table.read(names):
         where = f"{file}, {place}"
         try:
             if isinstance(values, ValueError):
                 raise values
+            if values[2:] and values[2] in REFUSED:
+                bad.note(place, f"left out, as its `answer` is {values[2]!r}")
+                continue
             text = text_of(where, columns[0], values[0], exact=True)
             spans = spans_of(where, values[1] or ())
+            check_said(where, text, values[1] or ())
             tokens, tags = tags_of_spans(where, text, spans)
         except ValueError as error:
             bad.add(place, error)
@@ -238,20 +291,33 @@ def plain_rows(values: Any) -> Any:
 
     Label Studio nests them, in `data` and `annotations`; spaCy's training
     data are pairs of a text and a dict. Anything else is returned as it is.
+    Texts that nobody annotated, or with annotations that were cancelled alone,
+    are left out, and of several annotations the first is taken; warnings count
+    both.
     """
     if not isinstance(values, list) or not values:
         return values
     if _is_pair(values):
         values = [values]
     rows = []
+    empty = several = 0
     for value in values:
         if isinstance(value, dict) and isinstance(value.get("data"), dict):
+            done = value.get("annotations")
+            valid = [
+                one
+                for one in (done if isinstance(done, list) else [])
+                if isinstance(one, dict) and not one.get("was_cancelled")
+            ]
+            empty += not valid
+            several += len(valid) > 1
+            if not valid:
+                continue
             texts = [x for x in value["data"].values() if isinstance(x, str)]
             found = value["data"].get("text", texts[0] if texts else None)
             results = [
                 one
-                for done in value.get("annotations", [])[:1]
-                for one in done.get("result", [])
+                for one in valid[0].get("result", [])
                 if "start" in one.get("value", {})
             ]
             rows.append({"text": found, "entities": results})
@@ -259,6 +325,18 @@ def plain_rows(values: Any) -> Any:
             rows.append(plain_pair(value))
         else:
             return values
+    if empty:
+        warnings.warn(
+            f"{empty:,} of {len(values):,} texts have no annotation that was "
+            "submitted, and are left out.",
+            stacklevel=6,
+        )
+    if several:
+        warnings.warn(
+            f"{several:,} of {len(values):,} texts have several annotations, "
+            "of which the first is taken.",
+            stacklevel=6,
+        )
     return rows
 
 

@@ -272,11 +272,11 @@ def _draw(
             if more and first not in drawn and found + more / 2 < count + 0.5:
                 drawn.update(alike[first])
                 found += more
-    kinds = [alike[row] for group in groups for row in group]
+    smallest = min(alike, key=len)
     if not drawn:  # each are too many
-        drawn.update(min(kinds, key=len))
+        drawn.update(smallest)
     if len(drawn) == len(alike):
-        drawn.difference_update(min(kinds, key=len))
+        drawn.difference_update(smallest)
     return drawn
 
 

@@ -304,8 +304,10 @@ def read_tags(
     """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
 
     The first column is the token, the last its tag; tabs separate them, or
-    spaces. A line without text ends a sentence; `-DOCSTART-` is none, and
-    neither is a line before a sentence that begins with `#` and has no tag.
+    spaces. Where the first of three columns or more counts the tokens of every
+    sentence, the second is the token. A line without text ends a sentence;
+    `-DOCSTART-` is none, and neither is a line before a sentence that begins
+    with `#` and has no tag.
 
     Args:
         file: The column file.
@@ -328,14 +330,17 @@ def read_tags(
     places: list[str] = []
     tokens: list[str] = []
     tags: list[str] = []
+    seconds: list[str] = []  # of the second column
+    second_columns: list[list[str]] = []
     first, is_bad = 0, False
     for number, line in enumerate(itertools.chain(file.lines(), [""]), 1):
         if not line.strip():
             if tokens and not is_bad:
                 table["tokens"].append(tokens)
                 table["tags"].append(repair_bio(tags))
+                second_columns.append(seconds)
                 places.append(f"line {first}")
-            tokens, tags, is_bad = [], [], False
+            tokens, tags, seconds, is_bad = [], [], [], False
             continue
         fields = _fields_of_token(line, width, not tokens and not is_bad)
         if fields is None or is_bad:
@@ -350,9 +355,21 @@ def read_tags(
         first = first if tokens else number
         tags.append(fields[-1])
         tokens.append(fields[0])
+        seconds.append(fields[1])
     bad.settle(len(places))
+    if (
+        kinds is None
+        and (width or 0) > 2
+        and all(map(_counts, table["tokens"]))
+    ):
+        table["tokens"] = second_columns
     checked_columns(file, table)
     return SourceColumns(table, str(file), places)
+
+
+def _counts(tokens: Sequence[str]) -> bool:
+    """Returns whether the words of a sentence are their numbers, from 1."""
+    return [*tokens] == [str(n) for n in range(1, len(tokens) + 1)]
 
 
 def _fields_of_token(

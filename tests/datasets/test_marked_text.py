@@ -71,6 +71,72 @@ def test_pairs_of_spacy_may_stand_in_lines(name, tmp_path):
     assert data["tags"] == [["B-X", "O"], ["O"]]
 
 
+def test_what_prodigy_rejects_is_left_out(tmp_path):
+    spans = [{"start": 0, "end": 1, "label": "X"}]
+    rows = [
+        {"text": f"B {answer}", "spans": spans, "answer": answer}
+        for answer in ("reject", "accept", "ignore", "reject")
+    ]
+    lines = "\n".join(map(json.dumps, rows))
+    with pytest.warns(UserWarning, match="left out, as its `answer`") as caught:
+        data = load(tmp_path, "a.jsonl", lines)
+    assert data["tokens"] == [["B", "accept"]]
+    assert len(caught) == 1
+    assert "in 2 more rows" in str(caught[0].message)
+    del rows[1]["answer"]
+    text = "\n".join(map(json.dumps, rows[1:2]))
+    assert load(tmp_path, "a.jsonl", text)["tokens"] == [["B", "accept"]]
+
+
+def test_what_nobody_submitted_to_label_studio_is_left_out(tmp_path):
+    done, other = {"result": [RESULT]}, {"result": []}
+    rows = [
+        {"data": {"text": TEXT}, "annotations": annotations}
+        for annotations in (
+            [{**other, "was_cancelled": True}, done],
+            [{**done, "was_cancelled": True}],
+            [],
+        )
+    ]
+    with pytest.warns(UserWarning, match="2 of 3 texts have no annotation"):
+        assert load(tmp_path, "a.json", rows) == HELLO
+    rows[0]["annotations"] = [done, other]
+    with pytest.warns(UserWarning, match="1 of 1 texts have several annot"):
+        assert load(tmp_path, "a.json", rows[:1]) == HELLO
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_entity_says_the_text_at_its_place(first, tmp_path):
+    """Two emoji are four characters to a tool that counts in UTF-16."""
+    value = {"start": 5, "end": 8, "text": "Ada", "labels": ["PER"]}
+    text = "😀😀 Ada lives"
+    row = {"data": {"text": text}, "annotations": [{"result": [
+        {"value": value}]}]}  # fmt: skip
+    if not first:
+        row = {"text": text, "label": [value]}
+    with pytest.raises(ValueError, match=r"5 to 8 in characters, 'a l'.*'Ada'"):
+        load(tmp_path, "a.json", [row])
+    value |= {"start": 3, "end": 6}
+    assert load(tmp_path, "a.json", [row])["tokens"] == [
+        ["😀", "😀", "Ada", "lives"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("हिन्दी is", ["हिन्दी", "is"]),
+        ("e\u0301te\u0301.", ["e\u0301te\u0301", "."]),
+        ("\u0301a", ["\u0301", "a"]),
+        ("a_1-b", ["a_1", "-", "b"]),
+    ],
+)
+def test_marks_stay_with_their_letter(text, words, tmp_path):
+    row = {"text": text, "label": [[0, 1, "X"]]}
+    row["label"][0][1] = len(words[0])
+    assert load(tmp_path, "a.json", [row])["tokens"] == [words]
+
+
 MIDDLE = [
     {"text": "B a Berliner", "label": [[0, 1, "X"], [4, 10, "LOC"]]},
     {"text": "an airport", "label": [[0, 2, "X"], [6, 10, "X"]]},

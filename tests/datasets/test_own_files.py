@@ -1181,3 +1181,15 @@ def test_one_label_is_read_to_measure_on_and_refused_to_learn(label, tmp_path):
         assert data["label"] == expected
     with pytest.raises(ValueError, match="two labels or more.*in all of 2"):
         load_dataset(tmp_path, "train")
+
+
+def test_numbers_of_tokens_are_no_tokens(tmp_path):
+    """As GermEval has them; the numbers of a text are tokens."""
+    path = tmp_path / "a.conll"
+    path.write_text("1\tEU\tB-ORG\n2\tis\tO\n\n1\tno\tO\n")
+    data = bb.load_dataset(path)
+    assert data["tokens"] == [["EU", "is"], ["no"]]
+    path.write_text("1\tCD\tO\n2\tCD\tO\n\n3\tCD\tO\n")
+    assert bb.load_dataset(path)["tokens"] == [["1", "2"], ["3"]]
+    path.write_text("1\tO\n2\tO\n")
+    assert bb.load_dataset(path)["tokens"] == [["1", "2"]]
