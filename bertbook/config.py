@@ -287,6 +287,9 @@ def check_extra(config: Any) -> None:
         value = extra.get(key)
         if value is not None and not is_right(value):
             raise ValueError(f"`{key}` must be {rule}. Received: {value!r}.")
+    for key in OBJECT_RULES:
+        if extra.get(key) is not None:
+            _check_object(key, extra[key])
 
 
 def _is_list_of_names(value: Any) -> bool:
@@ -316,69 +319,86 @@ def _is_finite(value: Any) -> bool:
     return _is_number(value) and abs(as_number(value)) < float("inf")
 
 
-VECTOR_RULES: dict[str, Callable[[Any], bool]] = {
-    "pooling": lambda value: value in POOLINGS,
-    "normalize": lambda value: isinstance(value, bool),
-    "max_length": lambda value: _is_integer(value) and value >= 1,
-    "lowercase": lambda value: isinstance(value, bool),
-    "prompt": lambda value: isinstance(value, str),
-    "other": lambda value: isinstance(value, str),
-}
-
-
-def _is_text_vectors(value: Any) -> bool:
-    """Returns whether a value says how the vector of a text is made."""
-    return isinstance(value, Mapping) and all(
-        key in VECTOR_RULES and VECTOR_RULES[key](part)
-        for key, part in value.items()
-    )
-
-
 def _is_string(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _is_boolean(value: Any) -> bool:
+    return isinstance(value, bool)
 
 
 def _is_size(value: Any) -> bool:
     return _is_integer(value) and value >= 1
 
 
-HELD_OUT_RULES: dict[str, Callable[[Any], bool]] = {
-    "file": _is_string,
-    "dev": lambda value: _is_number(value) and 0 < as_number(value) < 1,
-    "seed": lambda value: _is_integer(value),
-    "mended": lambda value: isinstance(value, bool),
-    "bad_rows": lambda value: value in ("error", "skip"),
-}
-FINETUNING_RULES: dict[str, Callable[[Any], bool]] = {
-    "task": _is_string,
-    "max_length": _is_size,
-    "stride": _is_size,
-    "columns": lambda value: (
-        isinstance(value, Mapping)
-        and all(map(_is_string, [*value, *value.values()]))
-    ),
-    "held_out": lambda value: (
-        isinstance(value, Mapping)
-        and value.keys() == HELD_OUT_RULES.keys()
-        and all(rule(value[key]) for key, rule in HELD_OUT_RULES.items())
-    ),
-}
-
-
-def _is_finetuning(value: Any) -> bool:
-    """Returns whether a value says how a model was fine-tuned."""
+def _is_strings(value: Any) -> bool:
+    """Returns whether a value is an object of strings."""
     return isinstance(value, Mapping) and all(
-        key in FINETUNING_RULES and FINETUNING_RULES[key](part)
-        for key, part in value.items()
+        map(_is_string, [*value, *value.values()])
     )
 
 
-EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+def _is_held_out(value: Any) -> bool:
+    """Returns whether a value says how rows for dev were drawn of a file."""
+    rules: dict[str, Callable[[Any], bool]] = {
+        "file": _is_string,
+        "dev": lambda part: _is_number(part) and 0 < as_number(part) < 1,
+        "seed": _is_integer,
+        "mended": _is_boolean,
+        "bad_rows": lambda part: part in ("error", "skip"),
+    }
+    is_object = isinstance(value, Mapping) and value.keys() == rules.keys()
+    return is_object and all(rules[key](part) for key, part in value.items())
+
+
+Rule = tuple[Callable[[Any], bool], str]
+# What the keys of an object may hold; each may be missing.
+OBJECT_RULES: dict[str, dict[str, Rule]] = {
+    "bertbook_finetuning": {
+        "task": (_is_string, "a string"),
+        "max_length": (_is_size, "an integer >= 1"),
+        "stride": (_is_size, "an integer >= 1"),
+        "columns": (_is_strings, "an object of names of columns"),
+        "held_out": (
+            _is_held_out,
+            "an object of file, dev, seed, mended and bad_rows",
+        ),
+    },
+    "text_vectors": {
+        "pooling": (
+            lambda value: value in POOLINGS,
+            f"one of {', '.join(POOLINGS)}",
+        ),
+        "normalize": (_is_boolean, "true or false"),
+        "max_length": (_is_size, "an integer >= 1"),
+        "lowercase": (_is_boolean, "true or false"),
+        "prompt": (_is_string, "a string"),
+        "other": (_is_string, "a string"),
+    },
+}
+
+
+def _check_object(name: str, value: Any) -> None:
+    """Refuses an object with a key or a value that is wrong, and names it."""
+    rules = OBJECT_RULES[name]
+    is_object = isinstance(value, Mapping)
+    unknown = [key for key in value if key not in rules] if is_object else []
+    if not is_object or unknown:
+        received = f"the key {unknown[0]!r}" if unknown else repr(value)
+        raise ValueError(
+            f"`{name}` must be an object with any of {', '.join(rules)}. "
+            f"Received: {received}."
+        )
+    for key, part in value.items():
+        is_right, rule = rules[key]
+        if not is_right(part):
+            raise ValueError(
+                f"`{name}.{key}` must be {rule}. Received: {part!r}."
+            )
+
+
+EXTRA_RULES: dict[str, Rule] = {
     "architectures": (_is_list_of_names, "a list of names of models"),
-    "bertbook_finetuning": (
-        _is_finetuning,
-        f"an object with any of {', '.join(FINETUNING_RULES)}",
-    ),
     "classifier_dropout": (_is_rate, "in [0, 1), or null"),
     "label2id": (_is_numbered, "an object of names and numbers of labels"),
     "num_labels": (
@@ -397,10 +417,6 @@ EXTRA_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "tag_strategy": (
         lambda value: value in TAG_STRATEGIES,
         f"one of {', '.join(TAG_STRATEGIES)}",
-    ),
-    "text_vectors": (
-        _is_text_vectors,
-        f"an object with any of {', '.join(VECTOR_RULES)}",
     ),
 }
 

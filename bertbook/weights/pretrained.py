@@ -42,6 +42,7 @@ from bertbook.weights.keras_config import (
     tokenizer_to_config,
 )
 from bertbook.weights.matrices import (
+    SCALED,
     check_floats,
     check_merged,
     collecting_little,
@@ -126,6 +127,8 @@ class Pretrained:
                 '`dtype` must be one of floats: `model.quantize("int8")` '
                 f"quantizes a model. Received: {self.dtype_policy.name}."
             )
+        # Keras lays a function over the method, which would answer first.
+        self.__dict__.pop("quantize", None)
 
     def save_own_variables(self, store):
         """Writes how many layers the model has; for files of Keras.
@@ -414,16 +417,31 @@ class Pretrained:
         keeps what is quantized, in a .keras file; `save_pretrained` does not.
 
         Args:
-            mode: "int8", or another mode of Keras.
+            mode: "int8", "int4" or "float8", which leaves tables as they are.
             **options: As in `keras.Model.quantize`.
 
         Raises:
-            ValueError: The model has adapters.
+            ValueError: `mode` is another one, or the model has adapters or is
+                quantized.
         """
+        asked = mode or getattr(options.get("config"), "mode", None)
+        if asked not in (*SCALED, "float8"):
+            raise ValueError(
+                '`mode` must be "int8", "int4" or "float8". Received: '
+                f"{asked!r}."
+            )
         check_merged(self)
+        if options.get("filters") is None:  # else other layers may be
+            check_floats(
+                self,
+                "`quantize` needs floats: load the model again for another "
+                "mode.",
+            )
         with collecting_little(), warnings.catch_warnings():
             without = "Layer .* does not have a `quantize` method implemented"
             warnings.filterwarnings("ignore", message=without)
+            table = "Invalid quantization mode.* quantization_mode=float8"
+            warnings.filterwarnings("ignore", message=table)
             super().quantize(mode, **options)
 
     def save(

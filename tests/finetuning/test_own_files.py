@@ -159,11 +159,20 @@ def test_windows_and_their_stride_are_kept(tmp_path, plain_graphs):
     assert "bertbook_finetuning" not in other.config.extra
 
 
-@pytest.mark.parametrize(
-    "value", [1, {"max_length": 0}, {"columns": ["a"]}, {"colour": "red"}]
-)
-def test_what_is_kept_has_one_form(value):
-    with pytest.raises(ValueError, match="`bertbook_finetuning` must be"):
+FORMS = [
+    (1, "` must be an object with any of task, max_.* Received: 1"),
+    ({"task": "tags", "colour": 1}, "` must be .* Received: the key 'colour'"),
+    ({"task": "tags", "max_length": 0}, ".max_length` must .* >= 1. Rec.*: 0"),
+    ({"stride": "x"}, ".stride` must be an integer >= 1. Received: 'x'"),
+    ({"task": None}, ".task` must be a string. Received: None"),
+    ({"columns": ["a"]}, r".columns` must be an object .* Received: \['a'\]"),
+    ({"columns": {"text": 5}}, ".columns` must be .* Received: {'text': 5}"),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), FORMS, ids=range(len(FORMS)))
+def test_what_is_kept_has_one_form(value, message):
+    with pytest.raises(ValueError, match=f"^`bertbook_finetuning{message}.$"):
         toy_config(extra={"bertbook_finetuning": value})
 
 

@@ -36,15 +36,6 @@ def quick_quantizing():
         yield
 
 
-def quantize(model, mode):
-    """Quantizes; "float8" is not for tables, and Keras says so."""
-    if mode == "float8":
-        with pytest.warns(UserWarning, match="Invalid quantization mode"):
-            model.quantize(mode)
-    else:
-        model.quantize(mode)
-
-
 def saved(model, folder):
     model.save_pretrained(folder)
     return type(model).from_pretrained(folder)
@@ -117,11 +108,35 @@ def test_a_quantized_model_computes_nearly_the_same(kind):
         assert 0 < difference < 0.2 * largest, name
 
 
+def test_a_model_is_quantized_once_and_in_a_way_that_it_can(recwarn):
+    model = make("BertForSequenceClassification")
+    gptq = keras.quantizers.GPTQConfig(dataset=["a"], tokenizer=None)
+    for received, options in (
+        ("'int2'", {"mode": "int2"}),
+        ("'gptq'", {"mode": "gptq"}),
+        ("'gptq'", {"config": gptq}),
+        ("None", {}),
+    ):
+        message = f'must be "int8", "int4" or "float8". Received: {received}.$'
+        with pytest.raises(ValueError, match=message):
+            model.quantize(**options)
+    assert not [v for v in model.variables if v.dtype == "int8"]
+    config = keras.quantizers.Int8QuantizationConfig()
+    model.quantize(config=config, filters="pooler")
+    model.quantize("int8", filters="classifier")
+    for mode in ("int8", "int4"):
+        with pytest.raises(ValueError, match="load the model again.*'int8' in"):
+            model.quantize(mode)
+    make("BertForTokenClassification").quantize("float8")
+    warned = [str(warning.message) for warning in recwarn.list]
+    assert not [text for text in warned if "quantization" in text]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_quantized_model_stands_for_nearly_the_same_floats(mode):
     model = make("BertForPreTraining")
     before = {n: to_numpy(t) for n, t in named_tensors(model).items()}
-    quantize(model, mode)
+    model.quantize(mode)
     after = {n: to_numpy(t) for n, t in named_tensors(model).items()}
     assert after.keys() == before.keys()
     for name, array in before.items():
@@ -129,8 +144,8 @@ def test_a_quantized_model_stands_for_nearly_the_same_floats(mode):
 
 
 QUANTIZED = {
-    "model": lambda model, mode: quantize(model, mode),
-    "encoder": lambda model, mode: quantize(model.encoder, mode),
+    "model": lambda model, mode: model.quantize(mode),
+    "encoder": lambda model, mode: model.encoder.quantize(mode),
     "head": lambda model, mode: model.classifier.quantize(mode),
     "layer": lambda model, mode: model.encoder.blocks[
         1
