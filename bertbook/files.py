@@ -289,7 +289,7 @@ def write_whole(path: Path) -> Iterator[Path]:
             library that writes has an error of its own for it.
     """
     part = path.with_name(f".bertbook-{secrets.token_hex(8)}{path.suffix}")
-    with _naming(path, part):
+    with naming_errors(path, part):
         part.touch(exist_ok=False)  # a file of our own, no link to another's
         try:
             mode = part.stat().st_mode  # a library may write for the user alone
@@ -329,7 +329,7 @@ def _number_of(error: BaseException) -> int | None:
 
 
 @contextlib.contextmanager
-def _naming(path: Path, part: Path) -> Iterator[None]:
+def naming_errors(path: Path, part: Path) -> Iterator[None]:
     """Makes errors of the disk in the body name what a user asked for."""
     try:
         yield
