@@ -509,6 +509,14 @@ class BertForTokenClassification(_BertWithLabels):
         name: str | None = ...,
         **rates: Unpack[_Rates],
     ) -> Self: ...
+    def predict_tags(
+        self,
+        tokens: Iterable[Iterable[str]],
+        max_length: int | None = None,
+        batch_size: int = 32,
+        *,
+        verbose: bool = False,
+    ) -> list[list[str]]: ...
     def predict_entities(
         self,
         texts: Texts,

@@ -338,6 +338,19 @@ def _is_strings(value: Any) -> bool:
     )
 
 
+def _is_held_out(value: Any) -> bool:
+    """Returns whether a value says how rows for dev were drawn of a file."""
+    rules: dict[str, Callable[[Any], bool]] = {
+        "file": _is_string,
+        "dev": lambda part: _is_number(part) and 0 < as_number(part) < 1,
+        "seed": _is_integer,
+        "mended": _is_boolean,
+        "bad_rows": lambda part: part in ("error", "skip"),
+    }
+    is_object = isinstance(value, Mapping) and value.keys() == rules.keys()
+    return is_object and all(rules[key](part) for key, part in value.items())
+
+
 Rule = tuple[Callable[[Any], bool], str]
 # What the keys of an object may hold; each may be missing.
 OBJECT_RULES: dict[str, dict[str, Rule]] = {
@@ -346,6 +359,10 @@ OBJECT_RULES: dict[str, dict[str, Rule]] = {
         "max_length": (_is_size, "an integer >= 1"),
         "stride": (_is_size, "an integer >= 1"),
         "columns": (_is_strings, "an object of names of columns"),
+        "held_out": (
+            _is_held_out,
+            "an object of file, dev, seed, mended and bad_rows",
+        ),
     },
     "text_vectors": {
         "pooling": (

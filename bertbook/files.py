@@ -62,11 +62,13 @@ class DataFile:
             way.
         member: The path of the text inside of it, where it is an archive.
         encoding: How its characters are written.
+        remedy: What else than UTF-8 may help, for a message.
     """
 
     path: Path
     member: str | None = None
     encoding: str = "utf-8"
+    remedy: str = ""
 
     def __str__(self) -> str:
         """Returns the name for messages."""
@@ -162,11 +164,14 @@ class DataFile:
             is_first = number == 1
             number += line.count(b"\n", 0, error.start)
             wide = is_first and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-            form = "UTF-16" if wide else "Windows-1252"
+            form = "as UTF-16 has" if wide else "as Windows-1252 has"
+            if self.encoding != "utf-8":
+                form = "which Windows-1252 does not have"
+            remedy = "" if wide else self.remedy
             raise ValueError(
                 f"{self} must be UTF-8. Received: byte "
-                f"{line[error.start]:#04x} in line {number}, as {form} has; "
-                "write the file again as UTF-8."
+                f"{line[error.start]:#04x} in line {number}, {form}; "
+                f"write the file again as UTF-8{remedy}."
             ) from error
         return text.removeprefix("\ufeff") if number == 1 else text
 
@@ -284,7 +289,7 @@ def write_whole(path: Path) -> Iterator[Path]:
             library that writes has an error of its own for it.
     """
     part = path.with_name(f".bertbook-{secrets.token_hex(8)}{path.suffix}")
-    with _naming(path, part):
+    with naming_errors(path, part):
         part.touch(exist_ok=False)  # a file of our own, no link to another's
         try:
             mode = part.stat().st_mode  # a library may write for the user alone
@@ -324,7 +329,7 @@ def _number_of(error: BaseException) -> int | None:
 
 
 @contextlib.contextmanager
-def _naming(path: Path, part: Path) -> Iterator[None]:
+def naming_errors(path: Path, part: Path) -> Iterator[None]:
     """Makes errors of the disk in the body name what a user asked for."""
     try:
         yield

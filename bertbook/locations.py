@@ -193,10 +193,18 @@ def named_folder(name_or_dir: str | Path) -> Path:
     if name and folder.exists():
         advice = ""
         if folder.suffix == ".keras":
-            advice = " In Python `keras.saving.load_model` opens it."
+            advice = (
+                " In Python `keras.saving.load_model` opens it, after its "
+                "class is imported from bertbook."
+            )
         raise FileNotFoundError(
             "`name_or_dir` must be a folder, not a file. "
             f"Received: {name!r}.{advice}"
+        )
+    if {"/", os.sep} & set(name) or name.startswith((".", "~")):
+        raise FileNotFoundError(
+            f"`name_or_dir` names a folder that is not there: {name!r}."
+            ' For a model of the Hub write "hf://org/name".'
         )
     names = ", ".join(shipped_models()) or "none in this wheel, the small one"
     raise FileNotFoundError(

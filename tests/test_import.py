@@ -56,6 +56,17 @@ def test_import_loads_no_backend():
     assert finished.stderr == ""
 
 
+def test_the_command_line_loads_no_backend():
+    """Several processes join before anything computes, and help is quick."""
+    code = (
+        f"import sys, bertbook.cli.main; print({{*{HEAVY}}} & {{*sys.modules}})"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == "set()\n"
+
+
 def missing_modules(source):
     """Returns the modules of the repository that a script cannot import."""
     names = [

@@ -194,7 +194,7 @@ def test_a_folder_of_adapters_is_no_model(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "no/such/folder", "~nobody-of-this-name/x", "a\0b", "bert", None, 5],
+    ["", "a\0b", "bert", None, 5],
 )
 def test_a_name_that_stands_for_nothing(name):
     with pytest.raises(FileNotFoundError) as caught:
@@ -204,6 +204,18 @@ def test_a_name_that_stands_for_nothing(name):
     assert '"hf://org/name", such as "hf://google-bert/' in message
     assert "Shipped names: en-es, mini" in message
     assert message.endswith(f"Received: {str(name)!r}.")
+
+
+@pytest.mark.parametrize(
+    "name", ["no/such/folder", "~nobody-of-this-name/x", "./runs", "/no/such"]
+)
+def test_a_path_that_leads_nowhere(name):
+    """It is most often a run that is not there, or a name of the Hub."""
+    with pytest.raises(FileNotFoundError) as caught:
+        find_folder(name)
+    message = str(caught.value)
+    assert message.startswith("`name_or_dir` names a folder that is not there")
+    assert message.endswith('For a model of the Hub write "hf://org/name".')
 
 
 def test_a_file_is_no_folder():

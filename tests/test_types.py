@@ -119,6 +119,25 @@ def test_the_stub_has_what_keras_gives_a_model():
     assert public - LEFT_OUT <= known
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in bb.__all__ if name.startswith("BertFor")]
+)
+def test_every_method_of_a_task_model_is_known(name):
+    """Of those that a program calls; Keras calls the others."""
+    body = ast.parse(STUB.read_text("utf-8")).body
+    (known,) = (
+        {method.name for method in node.body if hasattr(method, "name")}
+        for node in body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    own = {
+        method
+        for method, value in vars(getattr(bb, name)).items()
+        if not method.startswith("_") and inspect.isfunction(value)
+    }
+    assert own - {"call", "build", "get_config"} <= known
+
+
 def definitions(body, owner=bb):
     """Yields functions and methods of the stub, each with its counterpart."""
     for node in body:

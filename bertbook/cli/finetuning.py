@@ -74,6 +74,7 @@ def add_commands(commands) -> None:
         "label, worst errors, calibration; without it metrics alone",
     )
     own_data.add_held_out(parser)
+    own_data.add_mend(add)
     own_data.add_skip(add)
     own_data.add_columns(parser)
 
@@ -96,13 +97,7 @@ def _add_run(add) -> None:
     add("--data-dir", help="folder with official files; without it the cache")
     add("--task", choices=own_data.TASKS, help=own_data.TASK_HELP)
     add("--limit", type=count, help="rows to train on; without it all")
-    add(
-        "--mend",
-        action="store_true",
-        help="leave out rows of a file that do not fit and texts that occur "
-        "again, give each label one spelling, and say so; without it such a "
-        "row is an error",
-    )
+    own_data.add_mend(add)
     own_data.add_skip(add)
 
 

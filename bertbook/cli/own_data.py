@@ -6,6 +6,7 @@ rows are held out, which task the columns tell, and what its labels are called.
 
 import json
 import re
+import shlex
 import sys
 import warnings
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import Any
 
 from bertbook.checks import each_row, is_integer, listed
 from bertbook.datasets.catalog import SETS
+from bertbook.datasets.cells import COMMA, NONE_HOLDS, SEPARATORS
 from bertbook.datasets.columns import under_its_names, with_rows_of
 from bertbook.datasets.load import load_dataset
 from bertbook.datasets.own_files import MOST_NUMBERS, column_names
@@ -24,7 +26,6 @@ from bertbook.tasks.label_counts import (
     remarks_on_labels,
 )
 from bertbook.tasks.labels import names_of
-from bertbook.tasks.tags import fit_tags
 
 # The task of a data set, and the columns that it needs.
 TASKS = {
@@ -39,7 +40,7 @@ TASK_HELP = (
     "what is learned; without it the columns tell: tags, choices, answers, "
     "labels in lists (several-labels), numbers with a decimal point "
     "(regression), else classification. A field of several labels separates "
-    "them by |, ; or a comma"
+    "them by |, ; or a comma; | alone says that none holds"
 )
 COLUMNS = {
     "text": "text to read",
@@ -51,13 +52,15 @@ COLUMNS = {
     "id": "name of the row",
     "question": "question",
     "context": "passage that holds the answer",
-    "answers": "answers, in the form of SQuAD",
+    "answers": "answers, texts of the passage or in the form of SQuAD",
     "choices": "texts of which one is right",
 }
-SEPARATORS = "|;,"
 # A call in a message of `load_dataset`, and a keyword in it with its value.
-CALL = re.compile(r'load_dataset\("[^"]*", ([^()]*)\)')
-KEYWORD = re.compile(r'\b([a-z]+(?:_pair)?)_column\b(?:="([^"]*)",?)?')
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+CALL = re.compile(rf"load_dataset\({QUOTED}((?:, \w+={QUOTED})+)\)")
+KEYWORD = re.compile(rf"\b([a-z]+(?:_pair)?)_column\b(?:=({QUOTED}),?)?")
+# A missing label, and the advice to leave its row out.
+MISSING = re.compile(r'(?s)(must not be missing.*?)(`bad_rows="skip"` leaves)')
 
 
 def add_columns(parser: Any, names: Any = tuple(COLUMNS)) -> None:
@@ -87,10 +90,23 @@ def add_held_out(parser: Any) -> None:
     parser.add_argument(
         "--dev",
         help="share that was held out of the file, to take that part alone, "
-        "with the --seed of the run; without it all rows",
+        "as the run drew it; without it all rows",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="seed that drew the held-out part"
+        "--seed",
+        type=int,
+        help="seed that drew the held-out part; without it that of the run",
+    )
+
+
+def add_mend(add: Any) -> None:
+    """Adds the option that mends the table of a file."""
+    add(
+        "--mend",
+        action="store_true",
+        help="leave out rows of a file that do not fit and texts that occur "
+        "again, give each label one spelling, read cp1252, and say so; "
+        "without it such a table is refused",
     )
 
 
@@ -141,6 +157,7 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
     share = _share(options.dev)
     if options.mend:
         columns["mended"] = _Told()
+    columns["task"] = options.task
     columns |= _action(options)
     has_parts = name in SETS or Path(name).expanduser().is_dir()
     if share is not None and has_parts:
@@ -161,12 +178,20 @@ def read_parts(options: Any) -> tuple[dict, dict | None]:
 
 
 class _Told(list):
-    """What was mended, printed as it is added, each change once."""
+    """What was mended, printed as it is added, each change once.
+
+    Args:
+        file: Where to; None is standard output.
+    """
+
+    def __init__(self, file: Any = None):
+        super().__init__()
+        self.file = file
 
     def append(self, change: tuple[str, str]) -> None:
         if change not in self:
             super().append(change)
-            print(": ".join(change))
+            print(": ".join(change), file=self.file)
 
 
 def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
@@ -182,6 +207,10 @@ def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
     columns: dict[str, Any]
     columns = remembered_columns(options.dataset, config, options)
     name, split = options.dataset, options.split
+    if options.mend:
+        columns["mended"] = _Told(sys.stderr)
+    columns |= _action(options)
+    run = _held_out(name, config)
     if options.dev is not None:
         share = _share(options.dev)
         if share is None or name in SETS:
@@ -189,12 +218,46 @@ def read_one(options: Any, config: Mapping[str, Any] | None = None) -> dict:
                 "`--dev` of `evaluate` must be the share of a file that was "
                 f"held out, such as 0.1. Received: {options.dev}."
             )
-        columns |= {"dev": share, "seed": options.seed}
+        columns |= {"dev": share, "seed": options.seed or 0}
+        if run is not None:
+            columns |= _as_the_run(run, options)
         split = split or "dev"
     elif split is None and Path(name).is_dir():
         split = "dev"
-    columns |= _action(options)
+    elif run is not None:
+        tell(
+            f"the model was trained on rows of {run['file']}; `--dev "
+            f"{run['dev']:g}` measures it on those that were held out."
+        )
     return load(name, split, options.data_dir, **columns)
+
+
+def _held_out(
+    name: str, config: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """Returns how a run drew its dev rows, if from a file of this name."""
+    past = (config or {}).get("bertbook_finetuning") or {}
+    run = past.get("held_out") or {}
+    return run if run.get("file") == Path(name).name else None
+
+
+def _as_the_run(run: Mapping[str, Any], options: Any) -> dict[str, Any]:
+    """Returns what `load_dataset` needs to draw the rows of a run again.
+
+    Raises:
+        ValueError: The options say something else, and would draw rows that
+            the run has trained on.
+    """
+    seed = run["seed"] if options.seed is None else options.seed
+    if (_share(options.dev), seed) != (run["dev"], run["seed"]):
+        raise ValueError(
+            f"`--dev` must be what the run held out of {run['file']}, `--dev "
+            f"{run['dev']:g} --seed {run['seed']}`: it has trained on the "
+            f"other rows. Received: --dev {options.dev} --seed {seed}."
+        )
+    drawn: dict[str, Any] = {"seed": seed}
+    drawn["mended"] = _Told(sys.stderr) if run["mended"] else None
+    return drawn | {"bad_rows": run["bad_rows"]}
 
 
 def _action(options: Any) -> dict[str, str]:
@@ -209,6 +272,7 @@ def load(
     *,
     given_as: str = "dataset",
     tells: bool = True,
+    task: str | None = None,
     **options: Any,
 ) -> dict:
     """Returns what `load_dataset` reads, all rows of a file without a split.
@@ -219,6 +283,7 @@ def load(
         data_dir: A folder of official files.
         given_as: What the command calls `name`.
         tells: Whether to say what is left out.
+        task: The task, where it is told.
         **options: More keywords of `load_dataset`.
 
     Raises:
@@ -232,13 +297,13 @@ def load(
             warnings.simplefilter("always")
             data = load_dataset(name, data_dir=data_dir, **options)
         for warning in caught if tells else ():
-            tell(as_options(str(warning.message), given_as))
+            tell(as_options(str(warning.message), given_as, task))
         return data
     except UnicodeError:  # has no message of its own
         raise
     except (ValueError, FileNotFoundError) as error:
         if error.args and isinstance(error.args[0], str):
-            message = as_options(error.args[0], given_as)
+            message = as_options(error.args[0], given_as, task)
             error.args = (message, *error.args[1:])
         raise
 
@@ -248,21 +313,28 @@ def tell(message: str) -> None:
     print(f"bertbook: {message}", file=sys.stderr)
 
 
-def as_options(message: str, given_as: str = "dataset") -> str:
+def as_options(
+    message: str, given_as: str = "dataset", task: str | None = None
+) -> str:
     """Returns a message of `load_dataset` for one who typed a command.
 
     Args:
         message: The message.
         given_as: What the command calls `name`.
+        task: The task, where it is told.
 
     >>> as_options("`text_column` must be a column of x.csv.")
     '`--text-column` must be a column of x.csv.'
     >>> as_options('none, as in load_dataset("x.csv", text_column="body").')
     'none, as in `--text-column body`.'
+    >>> as_options('as in load_dataset("x.csv", label_column="The label").')
+    "as in `--label-column 'The label'`."
     """
-    message = CALL.sub(lambda call: f"`{call[1]}`", message)
+    if task == "several-labels" and NONE_HOLDS not in message:
+        message = MISSING.sub(rf"\1`|` {NONE_HOLDS}; \2", message)
+    message = CALL.sub(lambda call: f"`{call[1][2:]}`", message)
     message = KEYWORD.sub(_option, message)
-    message = message.replace("`mended`", "`--mend`")
+    message = re.sub(r"`mended(=\[\])?`", "`--mend`", message)
     message = message.replace('`bad_rows="skip"`', "`--skip-bad-rows`")
     message = message.replace("`bad_rows`", "`--skip-bad-rows`")
     # Elsewhere it may be a column of the user.
@@ -272,7 +344,9 @@ def as_options(message: str, given_as: str = "dataset") -> str:
 def _option(keyword: re.Match) -> str:
     """Returns how a command takes a keyword of `load_dataset`."""
     option = f"--{keyword[1].replace('_', '-')}-column"
-    return option if keyword[2] is None else f"{option} {keyword[2]}"
+    if keyword[2] is None:
+        return option
+    return f"{option} {shlex.quote(json.loads(keyword[2]))}"
 
 
 def _share(word: str | None) -> float | None:
@@ -357,6 +431,11 @@ def check_task(data: dict, task: str) -> None:
             f"{wanted} can name them. Received: {', '.join(data)}."
         )
     labels = data.get("label", [])
+    if task == "several-labels" and any(isinstance(x, float) for x in labels):
+        raise ValueError(
+            "`--task several-labels` needs names or lists of them; | separates "
+            "those that are numbers. Received: a decimal number."
+        )
     if task == "classification" and len(set(labels)) == 1:
         raise ValueError(
             "The label column must hold two labels or more, to be learned. "
@@ -429,6 +508,8 @@ def with_known_labels(data: dict, known: Iterable[str]) -> dict:
         data: Columns, labels as `with_labels_of` gives them.
         known: The labels of a model; none where they are numbers.
     """
+    from bertbook.tasks.tags import fit_tags  # it loads Keras
+
     names = set(known)
     column = next((name for name in ("label", "tags") if name in data), None)
     if not names or column is None or "choices" in data:
@@ -492,20 +573,23 @@ def _number(row: int, label: Any) -> float:
     try:
         return float(label)
     except (TypeError, ValueError):
+        has_comma = isinstance(label, str) and COMMA.fullmatch(label)
+        advice = "; `--mend` reads decimal commas" if has_comma else ""
         raise ValueError(
-            f"`label[{row}]` must be a number for `--task regression`. "
+            f"`label[{row}]` must be a number for `--task regression`{advice}. "
             f"Received: {label!r}."
         ) from None
 
 
 def _split(labels: list) -> list[list]:
     """Returns each field of several labels as a list."""
-    fields = [label for label in labels if isinstance(label, str)]
+    blank = SEPARATORS + " "  # in a field that says that none holds
+    fields = [x for x in labels if isinstance(x, str) and x.strip(blank)]
     separator = next(
         (mark for mark in SEPARATORS if any(mark in f for f in fields)), "|"
     )
     return [
-        [part.strip() for part in label.split(separator) if part.strip()]
+        [part.strip() for part in label.split(separator) if part.strip(blank)]
         if isinstance(label, str)
         else labels_in(label)
         for label in labels

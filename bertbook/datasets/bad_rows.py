@@ -41,6 +41,8 @@ class BadRows:
         self.mended = mended
         self.is_own = is_own
         self.found: list[tuple[str, str]] = []
+        self.hint = ""  # what else may be done
+        self.noted: list[tuple[str, str]] = []
 
     def add(self, place: str, error: ValueError) -> None:
         """Keeps where a row stands, and what is wrong with it."""
@@ -53,8 +55,19 @@ class BadRows:
         else:
             self.found.append((place, reason))
 
+    def note(self, place: str, remark: str) -> None:
+        """Keeps what is to be told of a row that fits."""
+        notes = self.noted if self.mended is None else self.mended
+        notes.append((place, remark))
+
+    def advise(self, hint: str, column: str) -> None:
+        """Keeps how a row can be made to fit, if there is a way to tell."""
+        self.hint = hint
+        if hint and self.mended is not None:
+            self.mended.append((f"`{column}`", hint))
+
     def settle(self, kept: int) -> None:
-        """Refuses the rows, or warns of what is left out.
+        """Refuses the rows, or warns of what is left out, and of notes.
 
         Args:
             kept: How many rows fit.
@@ -62,6 +75,9 @@ class BadRows:
         Raises:
             ValueError: Rows do not fit and are not left out, or none fits.
         """
+        if self.action == "skip" or not self.found:
+            for text in self._summary_of_notes():
+                warnings.warn(text, stacklevel=6)
         if not self.found:
             return
         total = kept + len(self.found)
@@ -74,12 +90,26 @@ class BadRows:
         advice = ADVICE if self.is_own and kept else ""
         if len(texts) == 1 and advice:
             advice = advice.replace("them", "it")
+        advice = "; ".join(filter(None, (self.hint, advice)))
         raise RowErrors(
             list(enumerate(texts)),
             total,
             f"{self.file} must hold rows that fit",
             advice,
         )
+
+    def _summary_of_notes(self) -> list[str]:
+        """Returns the first note of each kind, and how many are alike."""
+        kinds: dict[str, list[tuple[str, str]]] = {}
+        for place, remark in self.noted:
+            kind = VARYING.sub("", remark)
+            kinds.setdefault(kind, []).append((place, remark))
+        texts = []
+        for (place, remark), *others in kinds.values():
+            rows = f"{len(others):,} more row{'s' * (len(others) > 1)}"
+            more = f"; so in {rows}" * bool(others)
+            texts.append(f"{self.file}, {place}: {remark}{more}.")
+        return texts
 
     def _summary(self, total: int) -> str:
         """Returns how many rows are left out, by kind."""
@@ -100,6 +130,7 @@ class BadRows:
             f"{self.file}: {count:,} of {total:,} rows {verb} left out. "
             + "; ".join(parts)
             + "."
+            + (self.hint and f" {self.hint}.")
         )
 
 

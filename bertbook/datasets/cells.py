@@ -9,7 +9,7 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ LARGEST_INTEGER = 2**63
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 CODE = re.compile(r"0[0-9]+")  # such as 007, whose zeros belong to it
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+HAS_COMMA = "`mended=[]` reads decimal commas"  # advice
 COMMA = re.compile(r"-?[0-9]+,[0-9]+")
 FLAGS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 # What a column of labels may hold together, and what it is then read as.
@@ -49,6 +50,12 @@ NO_LITERAL = (
     tokenize.TokenError,
 )
 VALUES = tokenize.STRING, tokenize.NUMBER, tokenize.NAME
+SEPARATORS = "|;,"  # of several labels in a cell
+NONE_HOLDS = "in a cell says that none of several labels holds"
+
+
+class MissingLabel(ValueError):
+    """A label that is not there."""
 
 
 def parse_value(text: str, name: str) -> Any:
@@ -152,11 +159,35 @@ def weight_of(place: str, column: str, value: Any, typed: bool) -> float:
     if not typed and DECIMAL.fullmatch(value.strip()):
         number = float(value)
     if not 0 <= number < float("inf"):
+        has_comma = isinstance(value, str) and COMMA.fullmatch(value.strip())
+        advice = f"; {HAS_COMMA}" if has_comma else ""
         raise ValueError(
-            f"{place}: `{column}` must be a finite number, 0 or above. "
+            f"{place}: `{column}` must be a finite number, 0 or above{advice}. "
             f"Received: {shown(value)}."
         )
     return number
+
+
+def decimal_commas(values: Sequence[str]) -> dict[int, str]:
+    """Returns numbers that have a decimal comma with a point in its place.
+
+    Args:
+        values: A column of texts.
+
+    Returns:
+        The number by its row. There is none where a value has a point, and
+        none where most values are no numbers.
+
+    >>> decimal_commas(["5,00", "3", "4,25"])
+    {0: '5.00', 2: '4.25'}
+    """
+    values = [value.strip() for value in values]
+    commas = [row for row, x in enumerate(values) if COMMA.fullmatch(x)]
+    points = [x for x in values if "." in x and DECIMAL.fullmatch(x)]
+    numbers = len(commas) + sum(map(bool, map(INTEGER.fullmatch, values)))
+    if points or 2 * numbers <= len(values):
+        return {}
+    return {row: values[row].replace(",", ".") for row in commas}
 
 
 def read_labels(
@@ -198,7 +229,8 @@ def read_labels(
         row = first["comma"]
         raise ValueError(
             f"{file}, {places[row]}: `{column}` must have a decimal point, as "
-            f"in 3.5, where it is a score. Received: {values[row]!r}."
+            f"in 3.5, where it is a score; {HAS_COMMA}. Received: "
+            f"{values[row]!r}."
         )
     kinds = frozenset("word" if kind == "comma" else kind for kind in first)
     if kinds not in TOGETHER:
@@ -219,12 +251,13 @@ def kind_of_label(
     """Returns what a label is; the arguments are those of `list_of`.
 
     Raises:
-        ValueError: It is missing, or none of a name, a number and a list.
+        MissingLabel: It is missing.
+        ValueError: It is none of a name, a number and a list.
     """
     value = value.strip() if isinstance(value, str) else value
     missing = value is None or value == "" or _is_nan(value)
     if missing:
-        raise ValueError(
+        raise MissingLabel(
             f"{place}: `{column}` must not be missing. Received: "
             f"{shown(value)}."
         )
@@ -292,6 +325,46 @@ def _check_list(place: str, labels: list[Any], column: str) -> None:
             f"{place}: `{column}` must be a list of names, of integers, or of "
             f"zeros and ones. Received: {shown(labels)}."
         )
+
+
+def combined_labels(labels: Iterable[Any]) -> tuple[str, list[str]]:
+    """Returns the labels that may be several in one text, and what separates.
+
+    Most parts of these are labels by themselves, or stand beside others too.
+
+    >>> combined_labels(["bug", "ui", "bug|ui"])
+    ('|', ['bug|ui'])
+    """
+    names = dict.fromkeys(x for x in labels if isinstance(x, str))
+    for mark in SEPARATORS:
+        parts = {
+            name: {part.strip() for part in name.split(mark)} - {""}
+            for name in names
+        }
+        counts = Counter(part for each in parts.values() for part in each)
+        several = [name for name in names if len(parts[name]) > 1]
+        known = [x for x in several if all(counts[y] > 1 for y in parts[x])]
+        if known and 2 * len(known) >= len(several):
+            return mark, several
+    return "", []
+
+
+def none_holds(labels: Sequence[Any], typed: bool) -> str:
+    """Returns how a table of several labels says that none of them holds.
+
+    Args:
+        labels: The labels of its other rows.
+        typed: Whether values have types.
+
+    Returns:
+        A clause; "" for a table that has one label a row.
+    """
+    if any(
+        isinstance(x, list) or (not typed and x.strip().startswith("["))
+        for x in labels
+    ):
+        return f"`[]` {NONE_HOLDS}"
+    return f"`|` {NONE_HOLDS}" if combined_labels(labels)[0] else ""
 
 
 def held_names(

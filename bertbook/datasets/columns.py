@@ -25,7 +25,7 @@ NAMES = {
     "tags": ("tags", "ner_tags"),
     "question": ("question",),
     "context": ("context",),
-    "answers": ("answers",),
+    "answers": ("answers", "answer"),
     "source": ("source",),
     "target": ("target",),
 }
@@ -50,7 +50,11 @@ class SourceColumns(dict[str, Any]):
         file: What the file is called in messages; "" for a table in memory.
         places: The place of each row in the file, such as "line 3".
         names: What the source calls our columns, where it has another name.
+
+    `held_out` says how a part of the file was drawn, where one was.
     """
+
+    held_out: Mapping[str, Any] | None = None
 
     def __init__(
         self,
@@ -100,7 +104,9 @@ def with_rows_of(
     places = data.places
     if kept is not None:
         places = [places[row] for row in kept if row < len(places)]
-    return SourceColumns(columns, data.file, places, data.names)
+    known = SourceColumns(columns, data.file, places, data.names)
+    known.held_out = data.held_out
+    return known
 
 
 @contextlib.contextmanager

@@ -222,18 +222,23 @@ def _has_quotes(file: DataFile) -> bool:
     return len(widths) > 1 or (needed and not broken)
 
 
-def open_json_lines(file: DataFile, known: Callable[[str], bool]) -> Table:
+def open_json_lines(
+    file: DataFile,
+    known: Callable[[str], bool],
+    plain: Callable[[Any], Any] = lambda value: value,
+) -> Table:
     """Opens a table of which each line is a JSON object.
 
     Args:
         file: The table.
         known: Tells whether a name of a column says that it is one.
+        plain: Makes an object of another value that stands for one.
 
     Raises:
         ValueError: No line is a JSON object. Reading finds those that are
             none, lack a column that is read, or have one that the first lacks.
     """
-    return _table_of_objects(file, lambda: _objects(file), known)
+    return _table_of_objects(file, lambda: _objects(file, plain), known)
 
 
 def open_json(
@@ -320,7 +325,9 @@ def _table_of_objects(
     return Table(names, read, typed=True)
 
 
-def _objects(file: DataFile) -> Iterator[tuple[str, Any]]:
+def _objects(
+    file: DataFile, plain: Callable[[Any], Any]
+) -> Iterator[tuple[str, Any]]:
     """Yields the JSON object of each line that is not empty, or an error."""
     for number, line in enumerate(file.lines(), 1):
         if line.strip():
@@ -330,7 +337,7 @@ def _objects(file: DataFile) -> Iterator[tuple[str, Any]]:
             except ValueError as error:
                 yield place, error
             else:
-                yield place, _object(file, place, value)
+                yield place, _object(file, place, plain(value))
 
 
 def _object(

@@ -76,6 +76,8 @@ def load_dataset(
     the call. Labels of a column are all integers, all scores, all names, or
     all lists of the labels that hold. Integers from 1 to 5, as of stars, are
     labels of a model with `num_labels=5`, which calls them "1" to "5".
+    Answers are lists of {`text`, `answer_start`}, or the text alone: it is
+    found where the context has it first. An empty text is no answer.
 
     What tools for annotation write is read as `tokens` and `tags`: texts whose
     entities are marked by characters (doccano, Label Studio, spaCy, Prodigy),
@@ -105,7 +107,7 @@ def load_dataset(
         id_column: As `text_column`, for the names of rows.
         question_column: As `text_column`, for the question.
         context_column: As `text_column`, for the text that answers it.
-        answers_column: As `text_column`, for lists of answers.
+        answers_column: As `text_column`, for lists of answers, or for texts.
         choices_column: As `text_column`, for lists of texts to choose from.
         dev: The share of the rows of a file that are for dev, such as 0.1;
             `train_dev_split` says how they are drawn.
@@ -116,7 +118,7 @@ def load_dataset(
             few are left out, and so are texts that occur again, whatever their
             capitals. A label has its most frequent spelling. A file that is
             not UTF-8 is read as Windows writes it in the West. Words and tags
-            may have spaces between them, and an answer may be the text alone.
+            may have spaces between them, and numbers a decimal comma.
         bad_rows: What happens to the rows of a file of your own that do not
             fit, such as those with an empty text or without a label. "error"
             names all of them in one error, each with its line. "skip" leaves

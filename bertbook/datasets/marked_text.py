@@ -6,6 +6,8 @@ count characters, tables of words have a row for each. Both become `tokens` and
 """
 
 import re
+import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from bertbook.datasets.columns import SourceColumns
 from bertbook.datasets.file_formats import Table
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import repair_bio, split_tag
+from bertbook.text.wordpiece import is_cjk
 
 MARKS = ("label", "labels", "entities", "spans", "ents", "annotations")
 WORD = ("word", "words", "token", "tokens")
@@ -24,7 +27,8 @@ SENTENCE = (
     *("sentence_id", "sentence id", "sent_id", "sentence", "sentence #"),
     *("sentence_number", "sentence number", "sentence_idx"),
 )
-PIECE = re.compile(r"\w+|[^\w\s]")
+REFUSED = ("reject", "ignore")  # what Prodigy writes as `answer`
+INSIDE = re.compile(r"\w\w")  # the characters around a place inside a word
 Span = tuple[int, int, str]
 
 
@@ -74,7 +78,12 @@ def _span(place: str, mark: Any) -> Span:
         values = mark
     if len(values) == 3:
         start, end, kind = values
-        is_span = is_integer(start) and is_integer(end) and 0 <= start < end
+        is_span = is_integer(start) and is_integer(end)
+        if is_span and not 0 <= start < end:
+            raise ValueError(
+                f"{place}: an entity must end after it begins, at 0 or later. "
+                f"Received: {shown(mark)}."
+            )
         if is_span and isinstance(kind, str) and kind.strip():
             return int(start), int(end), kind.strip()
     raise ValueError(
@@ -106,7 +115,7 @@ def tags_of_spans(
     tags: list[str] = []
 
     def add(part: str, kind: str) -> None:
-        words = PIECE.findall(part)
+        words = _words_of(part)
         tokens.extend(words)
         for number in range(len(words)):
             mark = f"{'I' if number else 'B'}-{kind}"
@@ -114,16 +123,87 @@ def tags_of_spans(
 
     last = 0
     for start, end, kind in spans:
-        if end > len(text) or not text[start:end].strip():
+        if end > len(text):
             raise ValueError(
                 f"{place}: an entity must lie in the text, of {len(text)} "
                 f"characters. Received: {start} to {end}, {kind!r}."
+            )
+        if not text[start:end].strip():
+            raise ValueError(
+                f"{place}: an entity must hold a word. Received: {start} to "
+                f"{end}, {kind!r}, where there is {text[start:end]!r}."
             )
         add(text[last:start], "")
         add(text[start:end], kind)
         last = end
     add(text[last:], "")
     return tokens, tags
+
+
+def _words_of(text: str) -> list[str]:
+    """Returns words and signs; the marks of a letter stay in its word.
+
+    >>> _words_of("Ada's हिन्दी")
+    ['Ada', "'", 's', 'हिन्दी']
+    """
+    words: list[str] = []
+    goes_on = False
+    for char in text:
+        is_mark = goes_on and unicodedata.category(char).startswith("M")
+        is_letter = char.isalnum() or char == "_" or is_mark
+        if is_letter and goes_on:
+            words[-1] += char
+        elif not char.isspace():
+            words.append(char)
+        goes_on = is_letter
+    return words
+
+
+def check_said(place: str, text: str, marks: Any) -> None:
+    """Refuses entities that say another text than the one at their place.
+
+    Some tools count characters in UTF-16, where most emoji are two.
+
+    Args:
+        place: The file and the line, for messages.
+        text: The text.
+        marks: As in `spans_of`.
+
+    Raises:
+        ValueError: One does.
+    """
+    for mark in marks:
+        found = mark.get("value", mark) if isinstance(mark, Mapping) else {}
+        said = found.get("text") if isinstance(found, Mapping) else None
+        if not isinstance(said, str):
+            continue
+        start, end, _ = _span(place, mark)
+        if said.strip() != text[start:end].strip():
+            raise ValueError(
+                f"{place}: an entity must say the text at its place, "
+                f"{start} to {end} in characters, {text[start:end]!r}. "
+                f"Received: {said!r}."
+            )
+
+
+def cut_words(text: str, spans: Sequence[Span]) -> list[tuple[str, str]]:
+    """Returns entities that begin or end inside a word, each with the word.
+
+    In Chinese each character may be a word.
+
+    >>> cut_words("Anna Brown", [(0, 9, "PER")])
+    [('Anna Brow', 'Brown')]
+    """
+    cut = []
+    for start, end, _ in spans:
+        for edge in (start, end):
+            around = text[max(edge - 1, 0) : edge + 1]
+            if INSIDE.fullmatch(around) and not any(map(is_cjk, around)):
+                words = re.finditer(r"\w+", text)
+                word = next(one for one in words if one.end() > edge)
+                cut.append((text[start:end], word.group()))
+                break
+    return cut
 
 
 def marks_column(table: Table, text: str) -> str | None:
@@ -175,17 +255,28 @@ def read_marked(
     """
     data: Columns = {"tokens": [], "tags": []}
     places = []
-    for place, values in table.read(columns):
+    names = [*columns, *({"answer"} & {*table.names})]
+    for place, values in table.read(names):
         where = f"{file}, {place}"
         try:
             if isinstance(values, ValueError):
                 raise values
+            if values[2:] and values[2] in REFUSED:
+                bad.note(place, f"left out, as its `answer` is {values[2]!r}")
+                continue
             text = text_of(where, columns[0], values[0], exact=True)
             spans = spans_of(where, values[1] or ())
+            check_said(where, text, values[1] or ())
             tokens, tags = tags_of_spans(where, text, spans)
         except ValueError as error:
             bad.add(place, error)
             continue
+        for entity, word in cut_words(text, spans)[:1]:
+            bad.note(
+                place,
+                f"the entity {entity!r} begins or ends inside the word "
+                f"{word!r}, which is cut there",
+            )
         data["tokens"].append(tokens)
         data["tags"].append(tags)
         places.append(place)
@@ -200,29 +291,71 @@ def plain_rows(values: Any) -> Any:
 
     Label Studio nests them, in `data` and `annotations`; spaCy's training
     data are pairs of a text and a dict. Anything else is returned as it is.
+    Texts that nobody annotated, or with annotations that were cancelled alone,
+    are left out, and of several annotations the first is taken; warnings count
+    both.
     """
     if not isinstance(values, list) or not values:
         return values
+    if _is_pair(values):
+        values = [values]
     rows = []
+    empty = several = 0
     for value in values:
-        if isinstance(value, list) and len(value) == 2:
-            text, about = value
-            if not isinstance(text, str) or not isinstance(about, dict):
-                return values
-            rows.append({"text": text, "entities": about.get("entities", [])})
-        elif isinstance(value, dict) and isinstance(value.get("data"), dict):
+        if isinstance(value, dict) and isinstance(value.get("data"), dict):
+            done = value.get("annotations")
+            valid = [
+                one
+                for one in (done if isinstance(done, list) else [])
+                if isinstance(one, dict) and not one.get("was_cancelled")
+            ]
+            empty += not valid
+            several += len(valid) > 1
+            if not valid:
+                continue
             texts = [x for x in value["data"].values() if isinstance(x, str)]
             found = value["data"].get("text", texts[0] if texts else None)
             results = [
                 one
-                for done in value.get("annotations", [])[:1]
-                for one in done.get("result", [])
+                for one in valid[0].get("result", [])
                 if "start" in one.get("value", {})
             ]
             rows.append({"text": found, "entities": results})
+        elif _is_pair(value):
+            rows.append(plain_pair(value))
         else:
             return values
+    if empty:
+        warnings.warn(
+            f"{empty:,} of {len(values):,} texts have no annotation that was "
+            "submitted, and are left out.",
+            stacklevel=6,
+        )
+    if several:
+        warnings.warn(
+            f"{several:,} of {len(values):,} texts have several annotations, "
+            "of which the first is taken.",
+            stacklevel=6,
+        )
     return rows
+
+
+def plain_pair(value: Any) -> Any:
+    """Returns a row of spaCy's training data as a dict; others as they are.
+
+    >>> plain_pair(["Ada", {"entities": [[0, 3, "PER"]]}])
+    {'text': 'Ada', 'entities': [[0, 3, 'PER']]}
+    """
+    if not _is_pair(value):
+        return value
+    return {"text": value[0], "entities": value[1].get("entities", [])}
+
+
+def _is_pair(value: Any) -> bool:
+    """Returns whether a value is a list of a text and a dict."""
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    return isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 # ------------------------------------------------------------- a word a row

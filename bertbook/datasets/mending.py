@@ -134,26 +134,6 @@ def _first_ones(
     return kept
 
 
-def found_answer(place: str, context: str, text: str) -> list[dict[str, Any]]:
-    """Returns the answer that is a text of the context; none for no text.
-
-    Raises:
-        ValueError: The context does not hold the text; the place is named.
-
-    >>> found_answer("line 2", "Ada wrote it in 1843.", "in 1843")
-    [{'text': 'in 1843', 'answer_start': 13}]
-    """
-    text = text.strip()
-    if not text:
-        return []
-    start = context.find(text)
-    if start < 0:
-        raise ValueError(
-            f"{place}: the answer {shortened(text)!r} is not in the context."
-        )
-    return [{"text": text, "answer_start": start}]
-
-
 def shortened(value: Any) -> str:
     """Returns what is shown of a value."""
     text = " ".join(str(value).split())

@@ -8,7 +8,9 @@ before it, such as "07", is none, so that a column with one stays text. "NA",
 "null" and "None" are texts like others.
 """
 
+import contextlib
 import difflib
+import itertools
 import json
 import re
 from collections import Counter
@@ -18,9 +20,12 @@ from typing import Any
 from bertbook.checks import is_integer, listed
 from bertbook.datasets.bad_rows import BadRows
 from bertbook.datasets.cells import (
+    MissingLabel,
+    decimal_commas,
     held_names,
     kind_of_label,
     list_of,
+    none_holds,
     odd_labels,
     parse_value,
     read_labels,
@@ -28,15 +33,15 @@ from bertbook.datasets.cells import (
     text_of,
     weight_of,
 )
-from bertbook.datasets.columns import NAMES, PAIRS, SourceColumns
-from bertbook.datasets.file_formats import Table
-from bertbook.datasets.mending import (
-    Mended,
-    found_answer,
-    mend_columns,
-    rows_of,
+from bertbook.datasets.columns import (
+    NAMES,
+    PAIRS,
+    SourceColumns,
+    is_missing,
 )
-from bertbook.datasets.readers import list_answers
+from bertbook.datasets.file_formats import Table
+from bertbook.datasets.mending import Mended, mend_columns, rows_of
+from bertbook.datasets.readers import is_plain_answer, list_answers
 from bertbook.files import Columns, DataFile
 from bertbook.text.bio import split_tag
 
@@ -49,6 +54,7 @@ KINDS = {
 }
 COMMON = ("id", "weight")
 ROW_NUMBERS = ("", "id", "idx", "index", "unnamed: 0")
+ROWS_LOOKED_AT = 1_000  # for the examples of a message
 NUMBERED_CHOICE = re.compile(r"choice_?([0-9]+)")
 
 Chosen = dict[str, list[str]]
@@ -61,13 +67,13 @@ def is_known(name: str) -> bool:
 
 
 def choose_columns(
-    file: DataFile, names: Sequence[str], asked: Mapping[str, Any]
+    file: DataFile, table: Table, asked: Mapping[str, Any]
 ) -> Chosen:
     """Returns the columns of a table by their role: text, label and so on.
 
     Args:
         file: The file, for messages.
-        names: The names of its columns.
+        table: The table; its rows give examples for messages.
         asked: For some roles, what the file calls the column: None where it
             is not told, "" where there is none, and a list for a label that is
             several columns of zeros and ones.
@@ -80,6 +86,7 @@ def choose_columns(
         ValueError: A name is not there or stands twice, two columns may have
             one role, none is known, or what is to be learned is not told.
     """
+    names = table.names
     _check_names(file, names)
     named = {
         role: headers for role, headers in asked.items() if headers is not None
@@ -101,11 +108,11 @@ def choose_columns(
             raise _ambiguous(file, "text_pair", chosen["text"] + chosen[role])
     unused = [f"{role}_column" for role in named if role not in roles_of_kinds]
     if not kinds or any(named[name.removesuffix("_column")] for name in unused):
-        raise _unknown_layout(file, names, unused)
+        raise _unknown_layout(file, table, chosen, unused)
     chosen = {
         x: chosen[x] for x in NAMES if x in chosen and x in roles_of_kinds
     }
-    _check_learned(file, names, chosen, named, kinds)
+    _check_learned(file, table, chosen, named, kinds)
     return chosen
 
 
@@ -161,6 +168,8 @@ def _found_columns(
         if role in named:
             continue
         fitting = [name for name in names if (name.lower(),) in options[role]]
+        if role == "answers":  # of which `answer` may be the first
+            fitting = [x for x in fitting if x.lower() == role] or fitting
         if len(fitting) > 1:
             raise _ambiguous(file, role, fitting)
         if fitting:
@@ -202,28 +211,66 @@ def _ambiguous(file: DataFile, role: str, headers: list[str]) -> ValueError:
 
 
 def _unknown_layout(
-    file: DataFile, names: Sequence[str], unused: list[str]
+    file: DataFile, table: Table, chosen: Chosen, unused: list[str]
 ) -> ValueError:
     """Returns the error for a table of which no task can be read."""
+    used = {name for headers in chosen.values() for name in headers}
+    free = [name for name in table.names if name not in used]
+    text, *_ = chosen.get("text") or [_longest(table, free)]
+    free = [name for name in free if name != text]
+    label, *_ = chosen.get("label") or [_fewest(table, free)]
     named = f" with {', '.join(unused)} told" if unused else ""
     needed = "; ".join(", ".join(columns) for columns in KINDS)
     return ValueError(
         f"{file} must have the columns of a task, {needed}, or they must be "
-        f'told, as in load_dataset("{file.path.name}", '
-        f'text_column="{_example(names, 0)}", '
-        f'label_column="{_example(names, 1)}"). Received: the columns '
-        f"{listed(names) or 'none'}{named}."
+        f"told, as in {_call(file, text=text, label=label)}. Received: the "
+        f"columns {listed(table.names) or 'none'}{named}."
     )
 
 
-def _example(names: Sequence[str], place: int) -> str:
-    """Returns the name of a column for an example of a call."""
-    return listed(names[place : place + 1]) or "NAME"
+def _call(file: DataFile, **columns: str) -> str:
+    """Returns a call that names columns, as Python has it."""
+    words = {f"{role}_column": listed([x]) for role, x in columns.items()}
+    told = [f", {word}={_quoted(name)}" for word, name in words.items()]
+    return f"load_dataset({_quoted(file.path.name)}{''.join(told)})"
+
+
+def _quoted(name: str) -> str:
+    """Returns a text in double quotes."""
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _longest(table: Table, names: Sequence[str]) -> str:
+    """Returns the column with the longest texts on average."""
+    values = _first_values(table, names)
+    means = {name: sum(map(len, x)) / len(x) for name, x in values.items() if x}
+    return max(means or names, key=lambda x: means.get(x, 0), default="NAME")
+
+
+def _fewest(table: Table, names: Sequence[str]) -> str:
+    """Returns the column with the fewest different values, but two or more."""
+    values = _first_values(table, names)
+    counts = {name: len({*column}) for name, column in values.items()}
+    several = [name for name in names if counts.get(name, 0) > 1]
+    return min(several or names, key=lambda x: counts.get(x, 0), default="NAME")
+
+
+def _first_values(table: Table, names: Sequence[str]) -> dict[str, list[str]]:
+    """Returns what the first rows of a table hold, gaps left out, as texts."""
+    values: dict[str, list[str]] = {name: [] for name in names}
+    with contextlib.suppress(ValueError):
+        for _, row in itertools.islice(table.read(names), ROWS_LOOKED_AT):
+            if isinstance(row, ValueError):
+                continue
+            for name, value in zip(names, row, strict=True):
+                if not is_missing(value) and str(value).strip():
+                    values[name].append(str(value).strip())
+    return values
 
 
 def _check_learned(
     file: DataFile,
-    names: Sequence[str],
+    table: Table,
     chosen: Chosen,
     named: Mapping[str, Any],
     kinds: list[tuple[str, ...]],
@@ -235,16 +282,17 @@ def _check_learned(
     used = {name for headers in chosen.values() for name in headers}
     others = [
         name
-        for name in names
+        for name in table.names
         if name not in used and name.lower() not in ROW_NUMBERS
     ]
     if others:
         word = learned[0]
+        other = _fewest(table, others) if word == "label" else others[0]
         raise ValueError(
             f"`{word}_column` must tell which column of {file} is to be "
-            f'learned, as in load_dataset("{file.path.name}", '
-            f'{word}_column="{others[0]}"), or be "" where none is. Received: '
-            f"none told, and the columns {listed(names)}."
+            f"learned, as in {_call(file, **{word: other})}, or be "
+            '"" where none is. Received: none told, and the columns '
+            f"{listed(table.names)}."
         )
 
 
@@ -265,6 +313,7 @@ def read_columns(
             rows.
     """
     headers = list(dict.fromkeys(n for names in chosen.values() for n in names))
+    lacks_label = False
     data: Columns = {role: [] for role in chosen}
     places = []
     for place, values in table.read(headers):
@@ -275,6 +324,7 @@ def read_columns(
             row = _row(f"{file}, {place}", cells, chosen, table.typed, bad)
         except ValueError as error:
             bad.add(place, error)
+            lacks_label |= isinstance(error, MissingLabel)
             continue
         for role, value in row.items():
             data[role].append(value)
@@ -282,6 +332,8 @@ def read_columns(
     if not places and not bad.found:
         raise ValueError(f"{file} must hold examples. Received: none.")
     names = {role: _header(chosen, role) for role in chosen}
+    if bad.mended is not None and len(chosen.get("label", ())) == 1:
+        _mend_commas(data["label"], names["label"], bad.mended)
     for find in (_odd_labels, _wrong_choices, _equal_ids):
         wrong = find(data, chosen, places, table.typed)
         for row_number, reason in sorted(wrong.items()):
@@ -289,6 +341,8 @@ def read_columns(
             bad.add(place, ValueError(f"{file}, {place}: {reason}"))
         kept = [n for n in range(len(places)) if n not in wrong]
         data, places = rows_of(data, kept), [places[n] for n in kept]
+    if lacks_label:
+        bad.advise(none_holds(data["label"], table.typed), names["label"])
     bad.settle(len(places))
     if len(chosen.get("label", ())) == 1:
         data["label"] = read_labels(
@@ -299,6 +353,18 @@ def read_columns(
         data, kept = mend_columns(data, places, bad.mended, label)
         places = [places[n] for n in kept]
     return SourceColumns(data, str(file), places, names)
+
+
+def _mend_commas(labels: list[Any], column: str, mended: Mended) -> None:
+    """Gives numbers with a decimal comma a point, and says so once."""
+    are_texts = all(isinstance(label, str) for label in labels)
+    points = decimal_commas(labels) if are_texts else {}
+    for row, value in points.items():
+        if row == min(points):
+            count = f"{len(points):,} row{'s' * (len(points) > 1)}"
+            why = f"{labels[row].strip()!r} is read as {value}, {count}"
+            mended.append((f"`{column}`", why))
+        labels[row] = value
 
 
 def _header(chosen: Chosen, role: str) -> str:
@@ -314,47 +380,29 @@ def _row(
     bad: BadRows,
 ) -> dict[str, Any]:
     """Returns the values of a row by their roles."""
-    row = {}
+    row: dict[str, Any] = {}
     for role, names in chosen.items():
         values = [cells[name] for name in names]
-        if bad.mended is not None and not typed and len(values) == 1:
-            values = _from_plain(
-                place, role, values[0], cells, chosen, bad.mended
+        if role == "answers":
+            row[role] = _answers(
+                place, names[0], values[0], row["context"], typed, bad
             )
-        is_answer = role == "answers" and isinstance(values[0], list)
-        row[role] = _value(place, role, names, values, typed or is_answer)
+            continue
+        if bad.mended is not None and not typed and role in ("tokens", "tags"):
+            values = [_from_plain(values[0])]
+        if bad.mended is not None and not typed and role == "weight":
+            values = [decimal_commas(values).get(0, values[0])]
+        row[role] = _value(place, role, names, values, typed)
     if len(chosen.get("label", ())) == 1:
         kind_of_label(place, row["label"], typed, chosen["label"][0])
     _check_row(place, row, chosen)
     return row
 
 
-def _from_plain(
-    place: str,
-    role: str,
-    value: str,
-    cells: Mapping[str, Any],
-    chosen: Chosen,
-    mended: Mended,
-) -> list[Any]:
-    """Returns what a cell means that a person wrote, and not a program.
-
-    Words and tags may have spaces between them, and an answer may be a text
-    that the context holds.
-    """
-    if value.lstrip().startswith("["):  # JSON
-        return [value]
-    if role in ("tokens", "tags"):
-        return [json.dumps(value.split())]
-    if role == "answers" and "context" in chosen:
-        context = cells[chosen["context"][0]]
-        answers = found_answer(place, context, value)
-        for answer in answers:
-            if (count := context.count(answer["text"])) > 1:
-                why = f"the answer stands {count} times; the first is taken"
-                mended.append((place.rpartition(", ")[2], why))
-        return [answers]
-    return [value]
+def _from_plain(value: str) -> str:
+    """Returns a list for words or tags that have spaces between them."""
+    is_list = value.lstrip().startswith("[")
+    return value if is_list else json.dumps(value.split())
 
 
 def _value(
@@ -369,8 +417,6 @@ def _value(
         return weight_of(place, column, first, typed)
     if role == "id" and is_integer(first):
         return str(first)
-    if role == "answers":
-        return _answers(place, column, first, typed)
     if role in ("choices", "tokens", "tags"):
         items = values if others else list_of(place, column, first, typed)
         if role == "tags":
@@ -401,16 +447,30 @@ def _tag(place: str, tag: Any) -> str | int:
 
 
 def _answers(
-    place: str, column: str, value: Any, typed: bool
+    place: str,
+    column: str,
+    value: Any,
+    context: str,
+    typed: bool,
+    bad: BadRows,
 ) -> list[dict[str, Any]]:
-    """Returns the answers of a question."""
-    if not typed:
-        value = parse_value(value, f"{place}, `{column}`")
+    """Returns the answers of a question, which may be a text of the context."""
+    if not typed and value.lstrip().startswith(("[", "{")):
+        try:
+            value = parse_value(value, f"{place}, `{column}`")
+        except ValueError:
+            if value.strip() not in context:
+                raise
     try:
-        return list_answers(value)
+        answers = list_answers(value, context)
     except ValueError as error:
         reason = str(error).replace("`answers`", f"`{column}`", 1)
         raise ValueError(f"{place}: {reason}") from None
+    for answer in answers if is_plain_answer(value) else ():
+        if (count := context.count(answer["text"])) > 1:
+            why = f"the answer stands {count} times; the first is taken"
+            bad.note(place.rpartition(", ")[2], why)
+    return answers
 
 
 def _check_row(place: str, row: Mapping[str, Any], chosen: Chosen) -> None:

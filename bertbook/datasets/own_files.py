@@ -6,6 +6,7 @@ and the line.
 """
 
 import contextlib
+import dataclasses
 import difflib
 import hashlib
 import os
@@ -22,6 +23,7 @@ from bertbook.checks import as_number, check_switch, is_integer
 from bertbook.datasets.bad_rows import BadRows, check_action
 from bertbook.datasets.cells import shown
 from bertbook.datasets.columns import (
+    SourceColumns,
     as_columns,
     with_known_names,
     with_rows_of,
@@ -36,6 +38,7 @@ from bertbook.datasets.file_formats import (
 )
 from bertbook.datasets.marked_text import (
     marks_column,
+    plain_pair,
     plain_rows,
     read_marked,
     read_words,
@@ -135,6 +138,14 @@ def load_own(
     if drawn and dev is not None:
         train, held_out = train_dev_split(data, dev, seed)
         data = train if split == "train" else held_out
+        if isinstance(data, SourceColumns):
+            data.held_out = {
+                "file": path.name,
+                "dev": float(dev),
+                "seed": int(seed),
+                "mended": mended is not None,
+                "bad_rows": bad_rows,
+            }
     if split == "train":  # a file without parts may be one to measure on
         _check_several_labels(path, data)
     return data
@@ -158,6 +169,11 @@ def train_dev_split(
     occurs once is for training. Scores, lists of labels, choices, and more
     than 100 different integers are no such labels; nor are those of a column
     where most rows have a label that no other row has.
+
+    Rows with the same text, pair of texts, words or context go to one part, so
+    that dev asks for nothing that was learned by heart; the shares then hold
+    as far as that leaves a choice. Where all rows have the same, each is drawn
+    by itself.
 
     Args:
         data: A table of R rows, as `finetune` takes: a dict of columns, a list
@@ -199,11 +215,7 @@ def train_dev_split(
         groups = _rows_by_label(with_known_names(columns), order)
     groups = groups or [order]
     counts = _share_out([len(group) for group in groups], float(dev))
-    drawn = {
-        row
-        for group, count in zip(groups, counts, strict=True)
-        for row in group[:count]
-    }
+    drawn = _draw(groups, counts, _alike(columns))
     parts = []
     for is_dev in (False, True):
         kept = [row for row in range(rows) if (row in drawn) == is_dev]
@@ -219,6 +231,53 @@ def train_dev_split(
 def _hash(seed: int, row: int) -> bytes:
     """Returns what decides whether a row is drawn."""
     return hashlib.sha256(f"{int(seed)}:{row}".encode()).digest()
+
+
+def _alike(columns: Mapping[str, Any]) -> list[list[int]]:
+    """Returns for each row which rows have the same to read, itself too."""
+    names = [n for n in ("context", "tokens", "text") if n in columns][:1]
+    if names == ["text"] and "text_pair" in columns:
+        names.append("text_pair")
+    rows = range(len(next(iter(columns.values()))))
+    keys = [str([columns[name][row] for name in names]) for row in rows]
+    rows_of = defaultdict(list)
+    for row in rows:
+        rows_of[keys[row]].append(row)
+    if len(rows_of) < 2:
+        return [[row] for row in rows]
+    return [rows_of[key] for key in keys]
+
+
+def _draw(
+    groups: Sequence[Sequence[int]],
+    counts: Sequence[int],
+    alike: Sequence[Sequence[int]],
+) -> set[int]:
+    """Returns which rows are for dev.
+
+    Args:
+        groups: Rows, in the order in which they are drawn; a row is in one
+            group at most.
+        counts: How many of each group are wanted; fewer come where it takes
+            all of some rows that are alike, and those are too many.
+        alike: For each row the rows that go with it.
+    """
+    drawn: set[int] = set()
+    for group, count in zip(groups, counts, strict=True):
+        members = {*group}
+        found, seen = len(members & drawn), set()
+        for first in (alike[row][0] for row in group):
+            more = 0 if first in seen else len(members & {*alike[first]})
+            seen.add(first)
+            if more and first not in drawn and found + more / 2 < count + 0.5:
+                drawn.update(alike[first])
+                found += more
+    smallest = min(alike, key=len)
+    if not drawn:  # each are too many
+        drawn.update(smallest)
+    if len(drawn) == len(alike):
+        drawn.difference_update(smallest)
+    return drawn
 
 
 def _rows_by_label(
@@ -487,7 +546,9 @@ def read_own(
             values do not fit.
     """
     file, ending = _open(path)
-    if mended is not None and ending != ".parquet":
+    if mended is None:
+        file = dataclasses.replace(file, remedy=", or use `mended=[]`")
+    elif ending != ".parquet":
         file = readable(file, mended)
     bad = BadRows(file, bad_rows, mended)
     if ending in (".conll", ".txt"):
@@ -501,7 +562,7 @@ def read_own(
     data = _read_annotations(file, table, asked, bad)
     if data is not None:
         return data
-    chosen = choose_columns(file, table.names, asked)
+    chosen = choose_columns(file, table, asked)
     return read_columns(file, table, chosen, bad)
 
 
@@ -540,13 +601,13 @@ def _table_in(
         if articles is not None:
             return None, articles
         if is_lines:
-            table = open_json_lines(file, known)
+            table = open_json_lines(file, known, plain_pair)
         else:
             table = open_json(file, plain_rows(values), known)
     elif ending == ".csv":
         table = open_csv(file, known)
     elif ending in (".jsonl", ".ndjson"):
-        table = open_json_lines(file, known)
+        table = open_json_lines(file, known, plain_pair)
     else:
         table = open_tsv(file) if ending == ".tsv" else open_parquet(file)
     if not table.names:
@@ -584,10 +645,10 @@ def _read_annotations(
 
 
 def _json_of(file: DataFile) -> tuple[Any, bool]:
-    """Returns what a JSON file holds, and whether it has an object a line."""
+    """Returns what a JSON file holds, and whether it has a row a line."""
     text = file.text()
     first, _, rest = text.strip().partition("\n")
-    if rest.strip() and first.startswith("{"):
+    if rest.strip() and first.startswith(("{", "[")):
         with contextlib.suppress(ValueError):
             parse_json(first, str(file))
             return None, True

@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bertbook.checks import check_text, is_integer, listed
+from bertbook.checks import as_number, check_text, is_integer, listed
 from bertbook.datasets.bad_rows import BadRows
 from bertbook.datasets.columns import SourceColumns
 from bertbook.files import Columns, DataFile, parse_json
@@ -304,8 +304,10 @@ def read_tags(
     """Reads tagged tokens, one a line, as CoNLL-2003 and WNUT-17 have them.
 
     The first column is the token, the last its tag; tabs separate them, or
-    spaces. A line without text ends a sentence; `-DOCSTART-` is none, and
-    neither is a line before a sentence that begins with `#` and has no tag.
+    spaces. Where the first of three columns or more counts the tokens of every
+    sentence, the second is the token. A line without text ends a sentence;
+    `-DOCSTART-` is none, and neither is a line before a sentence that begins
+    with `#` and has no tag.
 
     Args:
         file: The column file.
@@ -328,14 +330,17 @@ def read_tags(
     places: list[str] = []
     tokens: list[str] = []
     tags: list[str] = []
+    seconds: list[str] = []  # of the second column
+    second_columns: list[list[str]] = []
     first, is_bad = 0, False
     for number, line in enumerate(itertools.chain(file.lines(), [""]), 1):
         if not line.strip():
             if tokens and not is_bad:
                 table["tokens"].append(tokens)
                 table["tags"].append(repair_bio(tags))
+                second_columns.append(seconds)
                 places.append(f"line {first}")
-            tokens, tags, is_bad = [], [], False
+            tokens, tags, seconds, is_bad = [], [], [], False
             continue
         fields = _fields_of_token(line, width, not tokens and not is_bad)
         if fields is None or is_bad:
@@ -350,9 +355,21 @@ def read_tags(
         first = first if tokens else number
         tags.append(fields[-1])
         tokens.append(fields[0])
+        seconds.append(fields[1])
     bad.settle(len(places))
+    if (
+        kinds is None
+        and (width or 0) > 2
+        and all(map(_counts, table["tokens"]))
+    ):
+        table["tokens"] = second_columns
     checked_columns(file, table)
     return SourceColumns(table, str(file), places)
+
+
+def _counts(tokens: Sequence[str]) -> bool:
+    """Returns whether the words of a sentence are their numbers, from 1."""
+    return [*tokens] == [str(n) for n in range(1, len(tokens) + 1)]
 
 
 def _fields_of_token(
@@ -479,21 +496,30 @@ def _listed_answers(file: DataFile, question: Mapping, where: str) -> list[Any]:
         raise ValueError(f"{file}, {where}: {error}") from None
 
 
-def list_answers(answers: Any) -> list[dict[str, Any]]:
+def list_answers(
+    answers: Any, context: str | None = None
+) -> list[dict[str, Any]]:
     """Returns the answers of a question as a list of dicts.
 
     Args:
         answers: A list of dicts of `text` and `answer_start`, or, as
-            huggingface/datasets has them, a dict of two lists.
+            huggingface/datasets has them, a dict of two lists. With a context
+            also a text or a number: one answer, where the context has it
+            first. An empty text is no answer.
+        context: The text that holds the answers.
 
     Raises:
-        ValueError: They have none of these forms, or the lists differ in
-            length.
+        ValueError: They have none of these forms, the lists differ in length,
+            or the context does not hold the text.
 
     >>> list_answers({"text": ["Tolva"], "answer_start": [5]})
     [{'text': 'Tolva', 'answer_start': 5}]
+    >>> list_answers("in 1843", "Ada wrote it in 1843.")
+    [{'text': 'in 1843', 'answer_start': 13}]
     """
     listed = answers
+    if isinstance(context, str) and is_plain_answer(answers):
+        return _found_answer(answers, context)
     if isinstance(answers, Mapping):
         texts: Any
         starts: Any
@@ -506,10 +532,33 @@ def list_answers(answers: Any) -> list[dict[str, Any]]:
     if not _is_list(listed) or not all(map(_is_answer, listed)):
         raise ValueError(
             "`answers` must be a list of dicts of `text` and `answer_start`, "
-            "or a dict of two lists of one length, `text` and `answer_start`. "
+            "a dict of two lists of one length, `text` and `answer_start`, or "
+            "a text of the context, an empty one for no answer. "
             f"Received: {answers!r}."
         )
     return [dict(answer) for answer in listed]
+
+
+def is_plain_answer(value: Any) -> bool:
+    """Returns whether an answer is a text or a number, without its place."""
+    number = as_number(value)
+    return isinstance(value, str) or number == number
+
+
+def _found_answer(value: Any, context: str) -> list[dict[str, Any]]:
+    """Returns the answer that is a text or a number; none for no text."""
+    text = str(value).strip()
+    is_whole = not isinstance(value, str) and as_number(value).is_integer()
+    if text not in context and is_whole:  # a gap makes floats of a column
+        text = str(int(value))
+    if not text:
+        return []
+    if text not in context:
+        raise ValueError(
+            "`answers` must stand in the context as it is written, or be empty "
+            f"where it holds no answer. Received: {text!r}."
+        )
+    return [{"text": text, "answer_start": context.index(text)}]
 
 
 def _is_list(value: Any) -> bool:

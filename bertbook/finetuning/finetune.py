@@ -449,6 +449,7 @@ def _remembered(task, train, settings):
         "max_length": settings.max_length,
         "stride": settings.stride,
         "columns": columns,
+        "held_out": getattr(train, "held_out", None),
     }
     past = {key: value for key, value in past.items() if value}
     return _recorded(past, ())

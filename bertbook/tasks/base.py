@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import each_row, is_integer
+from bertbook.datasets.cells import NONE_HOLDS
 from bertbook.datasets.columns import (
     as_columns,
     has_length,
@@ -117,7 +118,10 @@ def check_columns(
             )
     columns = ReadColumns({name: list(data[name]) for name in names})
     columns.others = [name for name in data if name not in columns]
-    each_row(_check_label, columns.get("label", []))
+    labels = columns.get("label", [])
+    several = any(isinstance(label, list | tuple | set) for label in labels)
+    hint = f"; `[]` {NONE_HOLDS}" if several else ""
+    each_row(lambda row, label: _check_label(row, label, hint), labels)
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or not lengths[needed[0]]:
         raise ValueError(
@@ -127,11 +131,11 @@ def check_columns(
     return columns
 
 
-def _check_label(row, value):
+def _check_label(row, value, hint):
     """Refuses a gap in a column of labels."""
     if is_missing(value):
         raise ValueError(
-            f"`label[{row}]` must not be missing. Received: {value}."
+            f"`label[{row}]` must not be missing{hint}. Received: {value}."
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bertbook.checks import as_number, is_integer, listed
+from bertbook.datasets.cells import combined_labels
 from bertbook.text.bio import split_tag
 
 MOST_SHOWN = 20  # labels
@@ -92,6 +93,7 @@ def remarks_on_labels(
     if missing:
         one = listed(f"{name} ({_rows(counts[name])})" for name in missing)
         remarks.append(f"labels that may stand for none: {one}")
+    remarks += _remark_on_combined(train.get("label", ()), counts)
     few = [f"{x} ({n})" for x, n in counts.most_common() if n < FEW]
     if few:
         remarks.append(
@@ -103,6 +105,19 @@ def remarks_on_labels(
     if new:
         remarks.append(f"labels of dev that train lacks: {listed(new)}")
     return remarks
+
+
+def _remark_on_combined(labels: Sequence[Any], counts: Counter) -> list[str]:
+    """Returns the remark on labels that may be several in one text."""
+    mark, several = combined_labels(labels)
+    if not several:
+        return []
+    several = sorted(several, key=lambda name: -counts[name])
+    one = listed((f"{name} ({_rows(counts[name])})" for name in several), 5)
+    return [
+        f"labels that may be several, separated by {mark}: {one}; `--task "
+        "several-labels` reads them so"
+    ]
 
 
 def _rows(count: int) -> str:

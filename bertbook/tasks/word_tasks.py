@@ -61,7 +61,9 @@ class Questions:
         )
         tokenizer, limit = needed_tokenizer(model), longest(model, settings)
         if "answers" in self.data:
-            self.data["answers"] = in_rows(list_answers, self.data["answers"])
+            self.data["answers"] = in_rows(
+                list_answers, self.data["answers"], self.data["context"]
+            )
         self.contexts = in_rows(
             lambda question, context: window_context(
                 tokenizer, question, context, limit, settings.stride

@@ -231,6 +231,19 @@ class AdamW(keras.optimizers.AdamW):
         shares = iter([grad / replicas for grad in clipped])
         return [None if grad is None else next(shares) for grad in grads]
 
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        """Adds up what the replicas of `tf.distribute` found.
+
+        One alone has nothing to add, and TensorFlow would keep the graph of
+        the sum, with the model in it, as long as the process lives.
+        """
+        import tensorflow as tf
+
+        context = tf.distribute.get_replica_context()
+        if context is None or context.num_replicas_in_sync > 1:
+            return super()._all_reduce_sum_gradients(grads_and_vars)
+        return list(grads_and_vars)
+
     def get_config(self):
         """Returns the arguments of `__init__`."""
         return {

@@ -455,8 +455,8 @@ class Pretrained:
         """Writes a .keras file as `keras.Model.save`, whole or not at all.
 
         It keeps the tokenizer, and how layers are quantized; adapters become
-        part of the weights. `keras.saving.load_model` reads it once bertbook
-        is imported.
+        part of the weights. `keras.saving.load_model` reads it once the class
+        is imported from bertbook.
 
         Args:
             filepath: The file, which ends in .keras.

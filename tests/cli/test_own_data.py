@@ -2,8 +2,10 @@
 
 import argparse
 import csv
+import itertools
 import json
 import re
+import shlex
 
 import pytest
 
@@ -89,6 +91,33 @@ def test_a_table_is_mended_where_asked_and_each_change_told_once(
         parts_of("opinions", "--mend")
 
 
+def test_decimal_commas_are_read_where_a_table_is_mended(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    lines = [f"text {n};{n},25" for n in range(4)]
+    path.write_text("\n".join(["text;label", *lines]))
+    with pytest.raises(ValueError, match="; `--mend` reads decimal commas. R"):
+        parts_of(path, "--task", "regression")
+    train, _ = parts_of(path, "--task", "regression", "--mend")
+    assert with_labels_of(train, "regression")["label"] == [
+        0.25, 1.25, 2.25, 3.25,
+    ]  # fmt: skip
+    assert capsys.readouterr().out == (
+        "`label`: '0,25' is read as 0.25, 4 rows\n"
+    )
+    with pytest.raises(ValueError, match="several-labels` needs names or li"):
+        check_task(train, "several-labels")
+    with pytest.raises(ValueError, match="a number .*; `--mend` reads decim"):
+        with_labels_of({"label": ["1,5", "n/a"]}, "regression")
+
+
+def test_an_old_encoding_names_its_option(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_bytes("text,label\ncaf\xe9,a\ntea,b\n".encode("cp1252"))
+    with pytest.raises(ValueError, match="as UTF-8, or use `--mend`.$"):
+        parts_of(path)
+    assert parts_of(path, "--mend")[0]["text"] == ["caf\xe9", "tea"]
+
+
 def test_a_second_file_is_dev(calls, tmp_path):
     path = tmp_path / "0.1"  # a file, although it looks like a share
     path.write_text("")
@@ -128,6 +157,20 @@ def test_a_message_names_options_of_the_command(
     assert "_column" not in printed
     assert "load_dataset" not in printed
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "names", [("Ticket text", "label (2)"), ("it's", 'a "b"'), ("text_", "$x")]
+)
+def test_an_example_of_a_command_can_be_pasted(names, tmp_path, capsys):
+    path = tmp_path / "a (1).csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([names, *zip("abcd", "xyxy", strict=True)])
+    assert main(["finetune", str(path), "--out", "run"]) == 2
+    (example,) = re.findall(r"as in `(.*)`\. Rec", capsys.readouterr().err)
+    words = shlex.split(example)
+    assert words == ["--text-column", names[0], "--label-column", names[1]]
+    assert parts_of(path, *words)[0]["label"] == [*"xyxy"]
 
 
 def test_a_file_alone_has_no_dev(calls):
@@ -197,6 +240,10 @@ def test_labels_become_names_in_the_order_of_their_numbers():
     assert sorted_names({"10", "9"}) == ["9", "10"]
     several = with_labels_of({"label": ["b; a", "a", ""]}, "several-labels")
     assert several == {"label": [["b", "a"], ["a"], []]}
+    for mark, none in itertools.product("|;,", ["|", "", " ; ", ","]):
+        labels = [f"a{mark}b{mark}", none, "b"]
+        several = with_labels_of({"label": labels}, "several-labels")
+        assert several == {"label": [["a", "b"], [], ["b"]]}
     numbers = with_labels_of({"label": [1, "2.5"]}, "regression")
     assert numbers == {"label": [1.0, 2.5]}
     with pytest.raises(ValueError, match=r"`label\[1\]` must be a number"):
@@ -317,6 +364,19 @@ def test_bad_rows_are_left_out_where_asked_and_told_once(tmp_path, capsys):
     assert len(data["text"]) == 5
 
 
+@pytest.mark.parametrize("rows", [["b|u", "b", "", "u"], ["b", "u", ""]])
+def test_a_missing_label_of_several_names_the_way_to_write_it(rows, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["text,label", *(f"a,{x}" for x in rows)]))
+    with pytest.raises(ValueError, match="must not be missing") as caught:
+        parts_of(path, "--task", "several-labels")
+    hint = "; `|` in a cell says that none of several labels holds; "
+    assert f"{hint}`--skip-bad-rows` leaves it out." in str(caught.value)
+    with pytest.raises(ValueError, match="must not be missing") as caught:
+        parts_of(path)
+    assert (hint in str(caught.value)) == ("b|u" in rows)
+
+
 def test_rows_with_labels_that_a_model_does_not_know_are_left_out(capsys):
     data = {"text": ["a", "b", "c"], "label": ["x", "z", "y"]}
     assert own_data.with_known_labels(data, ["x", "y"]) == {
@@ -376,6 +436,46 @@ def test_evaluate_reads_the_columns_of_the_run(tmp_path):
     assert read_one(named, config)["text"] == data["label"]
     with pytest.raises(ValueError, match="must have the columns of a task"):
         read_one(options_of(*words))
+
+
+@pytest.fixture
+def run_on(tmp_path):
+    """Returns a table, the rows held out of it, and what a run remembers."""
+
+    def make(**options):
+        path = tmp_path / "a.csv"
+        rows = [f"text {n},{'HR' if n % 2 else 'IT'}" for n in range(40)]
+        rows.append(",HR")
+        path.write_text("\n".join(["text,label", *rows]))
+        dev = bb.load_dataset(path, "dev", dev=0.2, **options)
+        return path, dev, {"bertbook_finetuning": {"held_out": dev.held_out}}
+
+    return make
+
+
+@pytest.mark.filterwarnings("ignore:.*1 of 41 rows was left out")
+@pytest.mark.parametrize(
+    "options", [{"mended": []}, {"bad_rows": "skip", "seed": 3}]
+)
+def test_evaluate_draws_the_rows_that_a_run_held_out(options, run_on):
+    path, dev, config = run_on(**options)
+    words = ["evaluate", str(path), "--model", "m", "--dev", "0.2"]
+    assert read_one(options_of(*words), config) == dev
+    with_memory = bb.BertConfig.named("tiny").replace(extra=config)
+    assert with_memory.extra == config  # it is checked
+
+
+def test_evaluate_refuses_to_draw_other_rows(run_on, capsys):
+    path, _, config = run_on(mended=[], seed=3)
+    words = ["evaluate", str(path), "--model", "m"]
+    for more in (["--dev", "0.3"], ["--dev", "0.2", "--seed", "0"]):
+        with pytest.raises(ValueError, match="a.csv, `--dev 0.2 --seed 3`"):
+            read_one(options_of(*words, *more), config)
+    assert len(read_one(options_of(*words, "--mend"), config)["text"]) == 40
+    assert "trained on rows of a.csv; `--dev 0.2`" in capsys.readouterr().err
+    other = path.rename(path.with_name("b.csv"))
+    words = ["evaluate", str(other), "--model", "m", "--mend", "--dev", "0.3"]
+    assert len(read_one(options_of(*words), config)["text"]) == 12
 
 
 def test_a_column_of_the_user_may_be_called_as_an_argument(tmp_path):

@@ -198,6 +198,32 @@ def test_kinds_are_counted_and_the_columns_have_their_own_names(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "mark"),
+    [
+        ("a.csv", "text,kind\na,b|u\nb,b\nc,\nd,u\n", "|"),
+        ("a.csv", 'text,kind\na,"[""b""]"\nb,[]\nc,\n', "[]"),
+        ("a.jsonl", lines(*({"text": "a", "kind": x} for x in ([], None))),
+         "[]"),
+    ],
+)  # fmt: skip
+def test_where_labels_are_several_a_gap_has_another_cure(
+    name, content, mark, tmp_path
+):
+    path = tmp_path / name
+    path.write_text(content)
+    hint = f"`{mark}` in a cell says that none of several labels holds"
+    with pytest.raises(ValueError, match="must not be missing") as caught:
+        load_dataset(path, label_column="kind")
+    assert f'; {hint}; `bad_rows="skip"` leaves it' in str(caught.value)
+    with pytest.warns(UserWarning, match="1 of . rows was left out") as told:
+        load_dataset(path, label_column="kind", bad_rows="skip")
+    assert str(told[0].message).endswith(f"). {hint}.")
+    mended = []
+    load_dataset(path, label_column="kind", mended=mended)
+    assert ("`kind`", hint) in mended
+
+
 def test_ten_are_shown_and_the_others_counted(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("\n".join(["text,label", *[",x"] * 13, "a,y", "b,x"]))
@@ -287,3 +313,7 @@ def test_rows_of_a_table_in_memory_are_named_together():
     with pytest.raises(RowErrors) as caught:
         check_columns(data, ["text"], ["label"])
     assert [row for row, _ in caught.value.faults] == [1, 3]
+    assert "`[]`" not in str(caught.value)
+    data["labels"][0] = ["x", "y"]
+    with pytest.raises(RowErrors, match=r"missing; `\[\]` in a cell says that"):
+        check_columns(data, ["text"], ["label"])

@@ -1,6 +1,7 @@
 """What tools for annotation write, as tokens and tags."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -32,6 +33,8 @@ def load(folder, name, content, **options):
         "a list of rows": ("a.json", [
             {"text": TEXT, "labels": [[6, 14, "LOC"]]}]),
         "spaCy": ("a.json", [[TEXT, {"entities": [[6, 14, "LOC"]]}]]),
+        "spaCy, lines": ("a.jsonl", [TEXT, {"entities": [[6, 14, "LOC"]]}]),
+        "spaCy, one": ("a.json", [TEXT, {"entities": [[6, 14, "LOC"]]}]),
         "Prodigy": ("a.jsonl", {"text": TEXT, "spans": [
             {"start": 6, "end": 14, "label": "LOC"}]}),
         "Label Studio": ("a.json", [{"id": 1, "data": {"text": TEXT},
@@ -58,10 +61,119 @@ def test_a_text_without_entities_is_all_o(tmp_path):
     assert data["tags"] == [["O"], ["B-X"]]
 
 
-def test_an_entity_that_ends_in_a_word_cuts_it(tmp_path):
-    row = {"text": "Berliner", "label": [[0, 6, "LOC"]]}
-    data = load(tmp_path, "a.jsonl", row)
-    assert data == {"tokens": [["Berlin", "er"]], "tags": [["B-LOC", "O"]]}
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_pairs_of_spacy_may_stand_in_lines(name, tmp_path):
+    rows = [["B c", {"entities": [[0, 1, "X"]]}], ["d", {}], ["e"]]
+    lines = "\n".join(map(json.dumps, rows))
+    with pytest.raises(ValueError, match="line 3: a row must be a JSON obj"):
+        load(tmp_path, name, lines)
+    data = load(tmp_path, name, lines.rpartition("\n")[0])
+    assert data["tags"] == [["B-X", "O"], ["O"]]
+
+
+def test_what_prodigy_rejects_is_left_out(tmp_path):
+    spans = [{"start": 0, "end": 1, "label": "X"}]
+    rows = [
+        {"text": f"B {answer}", "spans": spans, "answer": answer}
+        for answer in ("reject", "accept", "ignore", "reject")
+    ]
+    lines = "\n".join(map(json.dumps, rows))
+    with pytest.warns(UserWarning, match="left out, as its `answer`") as caught:
+        data = load(tmp_path, "a.jsonl", lines)
+    assert data["tokens"] == [["B", "accept"]]
+    assert len(caught) == 1
+    assert "in 2 more rows" in str(caught[0].message)
+    del rows[1]["answer"]
+    text = "\n".join(map(json.dumps, rows[1:2]))
+    assert load(tmp_path, "a.jsonl", text)["tokens"] == [["B", "accept"]]
+
+
+def test_what_nobody_submitted_to_label_studio_is_left_out(tmp_path):
+    done, other = {"result": [RESULT]}, {"result": []}
+    rows = [
+        {"data": {"text": TEXT}, "annotations": annotations}
+        for annotations in (
+            [{**other, "was_cancelled": True}, done],
+            [{**done, "was_cancelled": True}],
+            [],
+        )
+    ]
+    with pytest.warns(UserWarning, match="2 of 3 texts have no annotation"):
+        assert load(tmp_path, "a.json", rows) == HELLO
+    rows[0]["annotations"] = [done, other]
+    with pytest.warns(UserWarning, match="1 of 1 texts have several annot"):
+        assert load(tmp_path, "a.json", rows[:1]) == HELLO
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_entity_says_the_text_at_its_place(first, tmp_path):
+    """Two emoji are four characters to a tool that counts in UTF-16."""
+    value = {"start": 5, "end": 8, "text": "Ada", "labels": ["PER"]}
+    text = "😀😀 Ada lives"
+    row = {"data": {"text": text}, "annotations": [{"result": [
+        {"value": value}]}]}  # fmt: skip
+    if not first:
+        row = {"text": text, "label": [value]}
+    with pytest.raises(ValueError, match=r"5 to 8 in characters, 'a l'.*'Ada'"):
+        load(tmp_path, "a.json", [row])
+    value |= {"start": 3, "end": 6}
+    assert load(tmp_path, "a.json", [row])["tokens"] == [
+        ["😀", "😀", "Ada", "lives"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("हिन्दी is", ["हिन्दी", "is"]),
+        ("e\u0301te\u0301.", ["e\u0301te\u0301", "."]),
+        ("\u0301a", ["\u0301", "a"]),
+        ("a_1-b", ["a_1", "-", "b"]),
+    ],
+)
+def test_marks_stay_with_their_letter(text, words, tmp_path):
+    row = {"text": text, "label": [[0, 1, "X"]]}
+    row["label"][0][1] = len(words[0])
+    assert load(tmp_path, "a.json", [row])["tokens"] == [words]
+
+
+MIDDLE = [
+    {"text": "B a Berliner", "label": [[0, 1, "X"], [4, 10, "LOC"]]},
+    {"text": "an airport", "label": [[0, 2, "X"], [6, 10, "X"]]},
+    {"text": "NewYork", "label": [[0, 3, "X"], [3, 7, "X"]]},
+]
+
+
+def test_an_entity_that_ends_in_a_word_cuts_it_and_is_told(tmp_path):
+    lines = "\n".join(map(json.dumps, MIDDLE))
+    with pytest.warns(UserWarning, match="begins or ends") as told:
+        data = load(tmp_path, "a.jsonl", lines)
+    assert data["tokens"] == [
+        ["B", "a", "Berlin", "er"], ["an", "air", "port"], ["New", "York"],
+    ]  # fmt: skip
+    assert data["tags"][0] == ["B-X", "O", "B-LOC", "O"]
+    first = (
+        "the entity 'Berlin' begins or ends inside the word 'Berliner', which "
+        "is cut there"
+    )
+    assert [str(one.message) for one in told] == [
+        f"{tmp_path / 'a.jsonl'}, line 1: {first}; so in 2 more rows."
+    ]
+    mended = []
+    assert load(tmp_path, "a.jsonl", lines, mended=mended) == data
+    assert mended[0] == ("line 1", first)
+    assert [place for place, _ in mended] == ["line 1", "line 2", "line 3"]
+
+
+def test_an_entity_beside_signs_spaces_or_in_chinese_cuts_no_word(tmp_path):
+    rows = [
+        {"text": TEXT, "label": [[0, 5, "X"], [5, 14, "LOC"], [14, 15, "X"]]},
+        {"text": "Ada-like, Ada's", "label": [[0, 3, "X"], [10, 13, "X"]]},
+        {"text": "\u6211\u5728\u5317\u4eac", "label": [[2, 4, "LOC"]]},
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
 
 
 @pytest.mark.parametrize(
@@ -69,9 +181,11 @@ def test_an_entity_that_ends_in_a_word_cuts_it(tmp_path):
     [
         ([[0, 5, "A"], [3, 8, "B"]], "must not overlap"),
         ([[6, 99, "LOC"]], "must lie in the text, of 15 characters"),
-        ([[5, 6, "LOC"]], "must lie in the text"),
+        ([[5, 6, "LOC"]], "must hold a word. .* 5 to 6, 'LOC', where .* ' '"),
         ([[6, 14, ""]], r"must be \[start, end, type\]"),
-        ([[14, 6, "LOC"]], r"must be \[start, end, type\]"),
+        ([[14, 6, "LOC"]], "must end after it begins, at 0 or later"),
+        ([[6, 6, "LOC"]], "must end after it begins"),
+        ([[-1, 6, "LOC"]], "must end after it begins, at 0 or later"),
         ([[6, 14, "LOC"], "x"], r"must be \[start, end, type\]"),
         ([{"start": 6, "label": "LOC"}], r"must be \[start, end, type\]"),
     ],

@@ -115,7 +115,46 @@ def test_numbers_are_labels_as_they_are(tmp_path):
     assert mended == [("line 2", "`label` must not be missing. Received: None")]
 
 
-def test_an_answer_may_be_the_text_alone(tmp_path):
+@pytest.mark.parametrize(
+    ("labels", "expected", "told"),
+    [
+        (["5,00", "-0,25", "3"], [5.0, -0.25, 3.0], 2),
+        (["5,00", "n/a", "3"], [5.0, 3.0], 1),
+        ([" 0,5 ", "1,5", ""], [0.5, 1.5], 2),
+        (["1,5", "a,b", "c"], ["1,5", "a,b", "c"], 0),
+        (["5", "4", "3"], [5, 4, 3], 0),
+    ],
+)
+def test_a_decimal_comma_is_read_and_told_once(
+    labels, expected, told, tmp_path
+):
+    path = tmp_path / "a.csv"
+    rows = [f"t {n};{label}" for n, label in enumerate(labels)]
+    path.write_text("\n".join(["text;score", *rows]), encoding="utf-8")
+    mended = []
+    data = load_dataset(path, label_column="score", mended=mended)
+    assert data["label"] == expected
+    first = labels[0].strip()
+    rows = f"{told} row{'s' * (told > 1)}"
+    why = f"{first!r} is read as {first.replace(',', '.')}, {rows}"
+    lines = [why for place, why in mended if place == "`score`"]
+    assert lines == ([why] if told else [])
+
+
+def test_a_decimal_comma_beside_a_decimal_point_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text;label\na;1,500\nb;2.5\nc;3,5\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="must be all integers, all scores"):
+        load_dataset(path, mended=[])
+
+
+def test_a_weight_may_have_a_decimal_comma(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text;label;weight\na;x;0,5\nb;y;2\n", encoding="utf-8")
+    assert load_dataset(path, mended=[])["weight"] == [0.5, 2.0]
+
+
+def test_an_answer_that_is_not_in_the_context_is_left_out(tmp_path):
     path = tmp_path / "a.csv"
     lines = [
         "Question;Context;Answer",
@@ -126,14 +165,18 @@ def test_an_answer_may_be_the_text_alone(tmp_path):
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
     mended = []
-    data = load_dataset(path, answers_column="answer", mended=mended)
+    data = load_dataset(path, mended=mended)
     assert data["answers"] == [
         [{"text": "Ada", "answer_start": 0}],
         [],
         [{"text": "cup", "answer_start": 2}],
     ]
     assert mended == [
-        ("line 4", "the answer 'in 1900' is not in the context"),
+        (
+            "line 4",
+            "`Answer` must stand in the context as it is written, or be empty "
+            "where it holds no answer. Received: 'in 1900'",
+        ),
         ("line 5", "the answer stands 2 times; the first is taken"),
     ]
 
@@ -160,11 +203,14 @@ def test_words_and_tags_may_have_spaces_between_them(tmp_path):
 def test_neither_encoding(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"text,label\na\x81,1\n")
-    with pytest.raises(ValueError, match="must be UTF-8"):
+    with pytest.raises(
+        ValueError, match="0x81 in line 2, which Windows-1252 does"
+    ):
         load_dataset(path, mended=[])
     path.write_bytes("text,label\na,1\n".encode("utf-16"))
-    with pytest.raises(ValueError, match="as UTF-16 has"):
-        load_dataset(path, mended=[])
+    for mended in (None, []):
+        with pytest.raises(ValueError, match=r"as UTF-16 has; .* UTF-8\.$"):
+            load_dataset(path, mended=mended)
 
 
 def test_a_list_is_needed_and_a_file(tmp_path):

@@ -193,6 +193,56 @@ def test_tags_may_be_numbers(tmp_path):
     assert load(tmp_path, as_json_lines(data), "a.jsonl") == expected
 
 
+PLAIN = {
+    "question": ["Who?", "When?", "Which year?", "What?", "Why?", "How?"],
+    "context": ["Ada [sic] wrote it in 1843, with 2.50 left."] * 6,
+    "answer": ["Ada", "in 1843", 1843, "[sic]", "", '2.50'],
+}  # fmt: skip
+PLACES = [[("Ada", 0)], [("in 1843", 19)], [("1843", 22)], [("[sic]", 4)], [],
+          [("2.50", 33)]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", as_csv(PLAIN)),
+        ("a.tsv", as_csv(PLAIN, delimiter="\t")),
+        ("a.csv", as_csv(PLAIN).replace("answer", "Answer")),
+        ("a.jsonl", as_json_lines(PLAIN)),
+    ],
+)
+@pytest.mark.parametrize("mended", [None, []])
+def test_an_answer_may_be_a_text_of_the_context(
+    name, content, mended, tmp_path
+):
+    data = load(tmp_path, content, name, mended=mended)
+    assert data["answers"] == [
+        [{"text": text, "answer_start": start} for text, start in answers]
+        for answers in PLACES
+    ]
+    assert not mended
+
+
+def test_answers_are_read_and_not_the_answer_beside_them(tmp_path):
+    table = {**ASKED, "answer": ["x", "y"]}
+    for others in (table, dict(reversed(table.items()))):
+        data = load(tmp_path, as_json_lines(others), "a.jsonl")
+        assert data == ASKED
+    data = load(tmp_path, "text,label,answer,answers\na,1,b,c\n")
+    assert sorted(data) == ["label", "text"]
+
+
+def test_an_answer_of_several_places_is_at_the_first_of_them(tmp_path):
+    table = "question,context,answers\na,a b c b,b\nb,a b,b\nc,a a a,a\n"
+    with pytest.warns(UserWarning, match="line 2") as told:
+        data = load(tmp_path, table)
+    assert [x["answer_start"] for (x,) in data["answers"]] == [2, 2, 0]
+    assert [str(one.message) for one in told] == [
+        f"{tmp_path / 'a.csv'}, line 2: the answer stands 2 times; the first "
+        "is taken; so in 1 more row."
+    ]
+
+
 def of_columns(answers):
     return {
         name: [answer[name] for answer in answers]
@@ -516,6 +566,46 @@ def test_shares_of_labels_by_loops(sizes, dev, seed):
         assert abs(total - sum(several) * dev) <= 0.5 + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"text": [f"t{i % 30}" for i in range(90)], "label": list("ab") * 45},
+        {"text": [f"t{i % 30}" for i in range(90)]},
+        {"text": ["x"] * 90, "text_pair": [f"p{i // 3}" for i in range(90)]},
+        {"tokens": [[f"w{i // 3}", "w"] for i in range(90)]},
+        {
+            "question": [f"q{i}" for i in range(90)],
+            "context": [f"c{i // 7}" for i in range(90)],
+        },
+    ],
+)
+def test_rows_to_read_alike_are_in_one_part(data, seed):
+    parts = bb.train_dev_split(data, 0.2, seed)
+    name = [n for n in ("text_pair", "context", "tokens", "text") if n in data]
+    train, dev = ({str(x) for x in part[name[0]]} for part in parts)
+    assert train
+    assert dev
+    assert not train & dev
+    assert abs(len(parts[1][name[0]]) - 18) <= 3
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dev", "drawn"),
+    [((80, 4), 0.1, {4}), ((1, 3), 0.9, {3}), ((50, 50), 0.1, {50})],
+)
+def test_many_rows_alike_leave_both_parts_some(sizes, dev, drawn):
+    texts = [f"t{n}" for n, size in enumerate(sizes) for _ in range(size)]
+    train, held_out = bb.train_dev_split({"text": texts}, dev)
+    assert {len(held_out["text"])} == drawn
+    assert not {*train["text"]} & {*held_out["text"]}
+
+
+def test_rows_that_are_all_alike_are_drawn_one_by_one():
+    train, dev = bb.train_dev_split({"text": ["x"] * 10}, 0.3)
+    assert (len(train["text"]), len(dev["text"])) == (7, 3)
+
+
 def test_tables_without_a_label_a_row_are_split_as_before():
     plain = bb.train_dev_split({"text": list(range(40))}, 0.2)[1]["text"]
     tables = {
@@ -700,6 +790,19 @@ BAD_TABLES = {
     "one column": ("a.csv", "a\nb\n", "Received: the columns a"),
     "unknown": ("a.csv", "review,stars\na,1\n",
         'text_column="review", label_co'),
+    "longest and fewest": ("a.csv", "day,n,note,team\n"
+        "1,1,,x\n2,1,It rains.,y\n3,1,No.,\n4,1,Yes.,x\n",
+        r'\("a.csv", text_column="note", label_column="team"\)'),
+    "longest and fewest of JSON": ("a.jsonl", as_json_lines({"n": [1, 2, 3],
+        "note": ["It rains.", None, "a"], "flag": [True, False, None]}),
+        r'text_column="note", label_column="flag"\)'),
+    "a known label": ("a.csv", "n,note,label\n1,It rains.,x\n1,No.,y\n",
+        r'text_column="note", label_column="label"\)'),
+    "names alone": ("a.csv", "a,b\n", r'text_column="a", label_column="b"\)'),
+    "a label of few": ("a.csv", "day,text,team\n1,a,x\n2,b,y\n3,c,x\n",
+        r'as in load_dataset\("a.csv", label_column="team"\), or be ""'),
+    "a quote in a name": ("a.csv", 'a "b" (c),d\nIt rains.,1\nNo.,2\n',
+        r'text_column="a \\"b\\" \(c\)", label_column="d"'),
     "unknown label": ("a.csv", "text,stars\na,1\n", '`label_column`.*"stars"'),
     "two texts": ("a.csv", "text,sentence,label\na,b,1\n",
         "`text_column` must te"),
@@ -713,7 +816,11 @@ BAD_TABLES = {
     "no context": ("a.csv", "question,answers\na,[]\n", "question, context"),
     "two delimiters": ("a.csv", "a,x;b,y\na,b;c,d\n", "must have one deli"),
     "Latin-1": ("a.csv", (H + "caf\xe9,1\n").encode("latin-1"),
-        "UTF-8.*line 2"),
+        r"UTF-8.*line 2, .* again as UTF-8, or use `mended=\[\]`\.$"),
+    "Latin-1 of JSON": ("a.json", '[{"text": "\xe9"}]'.encode("latin-1"),
+        r"line 1, as Windows-1252 has; .* or use `mended=\[\]`\.$"),
+    "Latin-1 of tags": ("a.conll", "\xe9 O\n".encode("latin-1"),
+        r"line 1, as Windows-1252 has; .* or use `mended=\[\]`\.$"),
     "UTF-16": ("a.csv", (H + "a,1\n").encode("utf-16"),
         "must be UTF-8. .* as UTF-16 has; write the file again as UTF-8"),
     "texts without tags": ("a.txt", "It rains again.\n",
@@ -746,7 +853,9 @@ BAD_TABLES = {
     "other digits": ("a.csv", H + "a,1\nb,٣\n", "'٣' in line 3"),
     "a long integer": ("a.csv", H + f"a,1\nb,{'9' * 5000}\n", "all integers"),
     "a comma": ("a.csv", "text;label\na;3,5\nb;4\n",
-        "line 2: `label`.*decimal po"),
+        r"line 2: `label`.*decimal point, .*; `mended=\[\]` reads decimal com"),
+    "a comma in a weight": ("a.csv", "text;label;weight\na;x;0,5\nb;y;1\n",
+        r"line 2: `weight` must .* above; `mended=\[\]` reads decimal commas"),
     "a list among words": ("a.csv", H + 'a,"[""x""]"\nb,x\n', "all|'x'"),
     "no JSON list": ("a.csv", H + "a,\"['x'\"\nb,[]\n",
         "line 2, `label` is not"),
@@ -867,7 +976,16 @@ BAD_TABLES = {
         []]}), "line 1: `answer_start` must point at the answer ''"),
     "an answer as text": ("a.jsonl",
         as_json_lines({**ASKED, "answers": ["Tolva", "x"]}),
-        "line 1: `answers` must be a list"),
+        "line 2: `answers` must stand in the context .*: 'x'"),
+    "a list of texts": ("a.jsonl",
+        as_json_lines({**ASKED, "answers": [["Tolva"], []]}),
+        "line 1: `answers` must be a list of dicts .* or a text of the con"),
+    "no answers": ("a.jsonl", as_json_lines({**ASKED, "answers": [None, []]}),
+        "line 1: `answers` must be .* an empty one for no answer. .*: None"),
+    "a plain answer": ("a.csv", as_csv({**PLAIN, "answer": ["ada"] * 6}),
+        "line 2: `answer` must stand in .* or be empty where .*: 'ada'"),
+    "half of a list": ("a.csv", as_csv({**PLAIN, "answer": ['[{"te'] * 6}),
+        "line 2: `answer` is not valid JSON"),
     "an id twice": ("a.jsonl", as_json_lines({**ASKED, "id": ["q", "q"]}),
         "line 2: the `id` of a question must be its own.* 'q', as in line 1"),
     "an id of null": ("a.jsonl", as_json_lines({**ASKED, "id": [None, "q"]}),
@@ -1063,3 +1181,15 @@ def test_one_label_is_read_to_measure_on_and_refused_to_learn(label, tmp_path):
         assert data["label"] == expected
     with pytest.raises(ValueError, match="two labels or more.*in all of 2"):
         load_dataset(tmp_path, "train")
+
+
+def test_numbers_of_tokens_are_no_tokens(tmp_path):
+    """As GermEval has them; the numbers of a text are tokens."""
+    path = tmp_path / "a.conll"
+    path.write_text("1\tEU\tB-ORG\n2\tis\tO\n\n1\tno\tO\n")
+    data = bb.load_dataset(path)
+    assert data["tokens"] == [["EU", "is"], ["no"]]
+    path.write_text("1\tCD\tO\n2\tCD\tO\n\n3\tCD\tO\n")
+    assert bb.load_dataset(path)["tokens"] == [["1", "2"], ["3"]]
+    path.write_text("1\tO\n2\tO\n")
+    assert bb.load_dataset(path)["tokens"] == [["1", "2"]]

@@ -50,6 +50,23 @@ def test_names_that_differ_are_not(names):
     assert remarks_on_labels({"label": names * 5}) == []
 
 
+@pytest.mark.parametrize("mark", "|;,")
+def test_labels_that_may_be_several_are_told(mark):
+    labels = [*"abc", f"a{mark}b", f"b{mark} c", f"a{mark}new"] * 5
+    told = remarks_on_labels({"label": labels})
+    assert told == [
+        f"labels that may be several, separated by {mark}: a{mark}b (5 rows), "
+        f"b{mark} c (5 rows), a{mark}new (5 rows); `--task several-labels` "
+        "reads them so"
+    ]
+    assert remarks_on_labels({"label": [["a", "b"], ["a|b"]] * 5}) == []
+
+
+def test_labels_with_a_comma_are_not_several_by_it():
+    labels = ["Doe, Ada", "Roe, Eve", "Doe, Eve", "none; other", "|"]
+    assert remarks_on_labels({"label": labels * 5}) == []
+
+
 @pytest.mark.parametrize("name", ["N/A", "nan", "None", "NULL", "-", "?"])
 def test_a_name_for_none_is_told(name):
     told = remarks_on_labels({"label": [name, "a"] * 7})

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bertbook.batches.ragged import compute
+from bertbook.datasets.columns import under_its_names, with_known_names
 from bertbook.tasks.base import Settings
 from bertbook.tasks.word_tasks import Questions, Tags, find_entities_in
 from tests.helpers.toys import TOY, stand_in
@@ -343,9 +344,9 @@ def test_a_model_of_the_older_tags_learns_them():
                 {"text": "a", "answer_start": 0},
                 [{"text": "a", "answer_start": True}],
                 {},
-                "a",
             )
         ),
+        ({"answers": [[], "a"]}, "Row 1: `answers` must stand in the context"),
         ({"answers": [[], ["a"]]}, "Row 1: `answers` must be a list of dicts"),
         ({"answers": [[], None]}, "Row 1: `answers` must be a list of dicts"),
     ],
@@ -354,6 +355,32 @@ def test_bad_questions_are_refused(change, message):
     data = {"question": QUESTIONS, "context": CONTEXTS} | change
     with pytest.raises(ValueError, match=message):
         Questions(stand_in(), data, SHORT)
+
+
+@pytest.mark.parametrize("name", ["answer", "answers"])
+@pytest.mark.parametrize("are_rows", [True, False])
+def test_an_answer_of_a_table_in_memory_may_be_a_text(name, are_rows):
+    columns = {
+        "question": ["When?"] * 6,
+        "context": ["In 1843 ."] * 6,
+        name: ["1843", " 1843 ", 1843, 1843.0, np.int64(1843), ""],
+    }
+    rows = [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
+    settings = Settings(max_length=16)
+    task = Questions(stand_in(), rows if are_rows else columns, settings)
+    task.learn()
+    expected = [{"text": "1843", "answer_start": 3}]
+    assert task.data["answers"] == [expected] * 5 + [[]]
+    columns[name][1] = "by Eve"
+    data = with_known_names(columns)
+    with (
+        pytest.raises(ValueError, match=f"`{name}` must stand in the .*by Eve"),
+        under_its_names(data),
+    ):
+        Questions(stand_in(), data, settings)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """AdamW by its definition, the schedule, and parts that make one step."""
 
 import functools
+import gc
 
 import numpy as np
 import pytest
@@ -238,3 +239,27 @@ def test_the_defaults_are_those_of_googles_code():
 def test_loss_scaling_is_on_demand():
     scaled = make_optimizer(0.1, scale_loss=True)
     assert isinstance(scaled, keras.optimizers.LossScaleOptimizer)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="needs TensorFlow"
+)
+def test_a_model_that_was_trained_can_be_forgotten():
+    """TensorFlow keeps the graphs of some gradients; no step is in them."""
+
+    def steps():
+        gc.collect()
+        graphs = [
+            x for x in gc.get_objects() if type(x).__name__ == "FuncGraph"
+        ]
+        return [graph.name for graph in graphs].count("one_step_on_data")
+
+    before = steps()
+    table = keras.layers.Embedding(5, 3)
+    model = keras.Sequential([table, keras.layers.Dense(1)])
+    model.compile(AdamW(learning_rate=0.1, global_clipnorm=1.0), "mse")
+    model.fit(np.ones((2, 4)), np.ones((2, 4, 1)), verbose=0)
+    assert steps() > before
+    del model, table
+    keras.backend.clear_session()
+    assert steps() == before
