@@ -436,7 +436,10 @@ def evaluate(
     own = check_metrics(metrics, names if metrics is not None else [])
     outputs = compute(model, task.rows, batch_size)
     scores = score_task(task, outputs, own)
-    return Report(scores, find(task, outputs)) if report else scores
+    if not report:
+        return scores
+    findings = find(task, outputs)
+    return Report(scores, findings.at(getattr(data, "places", [])))
 
 
 def _remembered(task, train, settings):

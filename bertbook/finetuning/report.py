@@ -4,7 +4,7 @@ import base64
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bertbook.files import (
@@ -64,6 +64,26 @@ class Findings:
     tables: dict[str, Table]
     pictures: dict[str, Callable[[], Any]] = field(default_factory=dict)
     thresholds: list[float] | None = None
+
+    def at(self, places: Sequence[str]) -> "Findings":
+        """Returns the same, with the places of rows in a file beside them.
+
+        Args:
+            places: The place of each row, such as "line 3"; empty for none.
+        """
+        if not places:
+            return self
+        tables = {
+            name: replace(
+                table,
+                columns=["row", "place", *table.columns[1:]],
+                rows=[[n, places[n], *row] for n, *row in table.rows],
+            )
+            if table.columns[0] == "row"
+            else table
+            for name, table in self.tables.items()
+        }
+        return replace(self, tables=tables)
 
 
 class Report(dict[str, float]):

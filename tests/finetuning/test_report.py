@@ -241,6 +241,19 @@ def test_evaluate_returns_the_same_metrics_with_a_report(tmp_path):
         bb.evaluate(model, DATA, report=1)
 
 
+def test_errors_name_their_line_in_the_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\na,y\nb,y\nc,x\nd,x\n")
+    model = make("BertForSequenceClassification", id2label={0: "x", 1: "y"})
+    data = bb.load_dataset(path, "dev", dev=0.5)
+    table = bb.evaluate(model, data, report=True).tables["errors"]
+    assert table.columns[:3] == ["row", "place", "text"]
+    assert table.rows
+    for row, place, text, *_ in table.rows:
+        assert data["text"][row] == text
+        assert place == f"line {'abcd'.index(text) + 2}"
+
+
 def test_thresholds_of_a_report_can_be_kept_in_the_model(tmp_path):
     model = make(
         "BertForSequenceClassification",
