@@ -517,7 +517,7 @@ def test_a_refused_call_leaves_nothing_and_the_next_one_works(tmp_path):
         ({"config": small_config(vocab_size=299)}, "`vocab_size` must hold"),
         ({"config": ["tiny"]}, "`name_or_dir` must be"),
         ({"config": 5}, "`name_or_dir` must be"),
-        ({"config": str(missing)}, "`name_or_dir` must be"),
+        ({"config": str(missing)}, "`name_or_dir` names a folder"),
         (
             {"examples": ExampleSettings(max_length=33)},
             "`max_length` must be at most",
