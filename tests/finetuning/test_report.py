@@ -252,6 +252,9 @@ def test_errors_name_their_line_in_the_file(tmp_path):
     for row, place, text, *_ in table.rows:
         assert data["text"][row] == text
         assert place == f"line {'abcd'.index(text) + 2}"
+    data |= {name: [*values, *values] for name, values in data.items()}
+    report = bb.evaluate(model, data, report=True)  # no longer the file's
+    assert report.tables["errors"].columns[:2] == ["row", "text"]
 
 
 def test_thresholds_of_a_report_can_be_kept_in_the_model(tmp_path):
