@@ -74,35 +74,39 @@ class Dense(keras.layers.Dense):
         self, units, initializer_range=0.02, activation=None, **kwargs
     ):
         kernel = keras.initializers.TruncatedNormal(stddev=initializer_range)
-        super().__init__(units, activation, kernel_initializer=kernel, **kwargs)
-        self.is_linear = activation is None
-
-    @property
-    def activation(self):
-        """Returns the function of the sum, one that converters know of two."""
-        is_gelu = self._activation is activation("gelu")
-        return _gelu_by_erf if is_gelu and is_exporting() else self._activation
-
-    @activation.setter
-    def activation(self, function):
-        self._activation = function
+        super().__init__(units, None, kernel_initializer=kernel, **kwargs)
+        self.function = keras.activations.get(activation)
 
     def call(self, inputs, training=None):
         """Returns `(..., units)` for `(..., D)`."""
-        is_product = self.is_linear or self.bias is None
-        if is_product or not on_island(inputs):
-            is_fused = self.is_linear and not training
-            if keras.backend.backend() != "tensorflow" or not is_fused:
-                return super().call(inputs, training=training)
-            # TensorFlow computes product and bias in one, where the product is
-            # one of two matrices. With a GELU in it that is less exact.
-            others, width = ops.shape(inputs)[:-1], inputs.shape[-1]
-            outputs = super().call(ops.reshape(inputs, (-1, width)))
-            return ops.reshape(outputs, (*others, self.units))
-        product = ops.matmul(inputs, self.kernel)
-        return add_bias_and_activate(
-            product, self.bias, activation=self.activation
-        )
+        is_linear = self.function is keras.activations.linear
+        if not is_linear and self.bias is not None and on_island(inputs):
+            product = ops.matmul(inputs, self.kernel)
+            return add_bias_and_activate(
+                product, self.bias, activation=self.function
+            )
+        if keras.backend.backend() != "tensorflow" or training:
+            outputs = super().call(inputs, training=training)
+            return self._activate(outputs)
+        # TensorFlow computes product and bias in one, where the product is one
+        # of two matrices. With a GELU in it that would be less exact.
+        others, width = ops.shape(inputs)[:-1], inputs.shape[-1]
+        outputs = super().call(ops.reshape(inputs, (-1, width)))
+        outputs = ops.reshape(outputs, (*others, self.units))
+        is_float32 = keras.backend.standardize_dtype(outputs.dtype) == "float32"
+        return self._activate(outputs, by_erf=is_float32)
+
+    def _activate(self, outputs, by_erf=False):
+        """Returns the function of the sum, a GELU in one of two ways.
+
+        Keras writes it with `erfc`, which stays exact in 16 bits; converters
+        to other formats know `erf` alone, and TensorFlow computes that in
+        half of the time.
+        """
+        is_gelu = self.function is activation("gelu")
+        if is_gelu and (by_erf or is_exporting()):
+            return 0.5 * outputs * (1.0 + ops.erf(outputs / math.sqrt(2.0)))
+        return self.function(outputs)
 
     def resize(self, units):
         """Draws the weights anew for another width of the result."""
@@ -228,11 +232,3 @@ def gather_tokens(hidden, positions):
     first = ops.arange(ops.shape(hidden)[0], dtype="int32") * length  # (B,)
     places = ops.cast(positions, "int32") + first[:, None]  # (B, M)
     return ops.take(ops.reshape(hidden, (-1, width)), places, axis=0)
-
-
-def _gelu_by_erf(x):
-    """Returns the exact GELU as converters to other formats know it.
-
-    Keras writes it with `erfc`, which is exact far below 0 too.
-    """
-    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))

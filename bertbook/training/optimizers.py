@@ -21,6 +21,8 @@ class Shared(NamedTuple):
     rate: Any
     power_1: Any  # beta_1 to the power of the step
     power_2: Any
+    correction: Any  # of the root of the squares: sqrt(1 - power_2)
+    epsilon: Any  # corrected alike
 
 
 @keras.saving.register_keras_serializable("bertbook")
@@ -258,11 +260,12 @@ class AdamW(keras.optimizers.AdamW):
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         """Takes a step of all variables; computes once what they share."""
         step = ops.cast(self.iterations + 1, "float32")
-        shared = Shared(
-            ops.cast(learning_rate, "float32"),
-            ops.power(self.beta_1, step),
-            ops.power(self.beta_2, step),
+        power_1, power_2 = (
+            ops.power(b, step) for b in (self.beta_1, self.beta_2)
         )
+        c2 = ops.sqrt(1 - power_2)
+        rate = ops.cast(learning_rate, "float32")
+        shared = Shared(rate, power_1, power_2, c2, self.epsilon * c2)
         super()._backend_update_step(grads, trainable_variables, shared)
 
     def update_step(self, gradient, variable, learning_rate, factor=1.0):
@@ -276,15 +279,15 @@ class AdamW(keras.optimizers.AdamW):
                 the decay.
         """
         dtype = variable.dtype
-        rate, power_1, power_2 = (ops.cast(n, dtype) for n in learning_rate)
+        rate, power_1, power_2, c2, epsilon = (
+            ops.cast(number, dtype) for number in learning_rate
+        )
         if self.weight_decay is not None and self._use_weight_decay(variable):
             self.assign_sub(variable, variable * self.weight_decay * rate)
         index = self._get_variable_index(variable)
         mean, square = self._momentums[index], self._velocities[index]
         gradient = ops.cast(gradient, dtype)
         rate = rate if factor == 1.0 else rate * factor
-        c2 = ops.sqrt(1 - power_2)
-        epsilon = self.epsilon * c2
         if keras.backend.backend() == "tensorflow":
             import tensorflow as tf
 
