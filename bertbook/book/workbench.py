@@ -234,8 +234,12 @@ def fault(name: str, source: str) -> str:
         )
     if clash:
         return f"`{clash}` is another thing in the file: call yours otherwise"
+    return _fault_in(name, source, _tried(name, YOURS, source))
+
+
+def _fault_in(name: str, source: str, got: Results) -> str:
+    """Returns in words what the results of a source show."""
     right = _right(name)
-    got = _tried(name, YOURS, source)
     if words := _raw_fault(got, right):
         return words
     if _equal(got, right):
@@ -328,6 +332,10 @@ def _tried_mistake(name: str, place: int) -> Results:
     return _tried(name, BOOKS, edited(name, place))
 
 
+class _Late(BaseException):
+    """Time is over; no `except Exception` in a loop holds it up."""
+
+
 @contextlib.contextmanager
 def _time_limit() -> Iterator[None]:
     """Raises TimeoutError where a loop does not end, on Linux and macOS."""
@@ -339,16 +347,18 @@ def _time_limit() -> Iterator[None]:
     began, computed = time.monotonic(), time.process_time()
 
     def stop(number, frame):
+        signal.alarm(1)  # again, where the error is lost in a callback
         waits = time.monotonic() - began < PATIENCE * SECONDS
-        if waits and time.process_time() - computed < SECONDS:
-            signal.alarm(1)
-            return
-        raise TimeoutError(f"not done after {SECONDS} s: does the loop end?")
+        if not waits or time.process_time() - computed >= SECONDS:
+            raise _Late
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
     try:
         yield
+    except _Late as error:
+        late = f"not done after {SECONDS} s: does the loop end?"
+        raise TimeoutError(late).with_traceback(error.__traceback__) from None
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

@@ -86,10 +86,12 @@ def test_the_books_answer_passes(name):
 @pytest.mark.parametrize("name", PARTS)
 def test_every_mistake_gets_its_own_sentence(name):
     mistakes = PARTS[name].mistakes
+    sources = [workbench.edited(name, i) for i in range(len(mistakes))]
     said = [
-        workbench.fault(name, workbench.edited(name, place))
-        for place in range(len(mistakes))
+        workbench._fault_in(name, source, workbench._tried_mistake(name, i))
+        for i, source in enumerate(sources)
     ]
+    said[-1] = workbench.fault(name, sources[-1])  # tried as the reader's
     assert said == [words for _, _, words in mistakes]
     assert len(set(said)) == len(said)
 
@@ -183,9 +185,17 @@ def test_of_equal_spans_any_may_win():
     assert workbench.fault("best_span", later) == ""
 
 
-def test_a_loop_that_does_not_end(monkeypatch):
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "while True:\n        pass",
+        "while True:\n        try:\n            [0][1]\n"
+        "        except Exception:\n            pass",
+    ],
+)
+def test_a_loop_that_does_not_end(loop, monkeypatch):
     monkeypatch.setattr(workbench, "SECONDS", 1)
-    source = "def split_words(characters):\n    while True:\n        pass"
+    source = "def split_words(characters):\n    " + loop
     words = workbench.fault("split_words", source)
     assert words.startswith("TimeoutError, in your line")
     assert words.endswith("not done after 1 s: does the loop end?")

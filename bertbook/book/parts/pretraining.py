@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.book.parts.part import Calls, Part, numbers
+from bertbook.book.parts.part import Calls, Part, numbers, step_by_step
 from bertbook.plain.pretraining import IGNORED
 from bertbook.plain.tokenizer import BATCH, SPECIAL, Tokenizer
 from bertbook.runtime import keras
@@ -768,9 +768,10 @@ def _run(pretrain: Any) -> Calls:
             )
         )
         stream = ((batch, labels) for _ in range(100))
-        log = pretrain(
-            model, stream, steps, 0.5, epochs, callbacks=[told], verbose=0
-        )
+        with step_by_step():
+            log = pretrain(
+                model, stream, steps, 0.5, epochs, callbacks=[told], verbose=0
+            )
         if log is None:
             return None
         names = "loss", "mlm_logits_accuracy", "nsp_logits_accuracy"
