@@ -199,7 +199,11 @@ def _load_table(options: Any, columns: dict[str, str]) -> Iterator[Any]:
         more["bad_rows"] = "skip"
     learned = "answers" if "question_column" in columns else "label"
     more[f"{learned}_column"] = ""
-    data = own_data.load(options.file, **(more | columns))
+    try:
+        data = own_data.load(options.file, **(more | columns))
+    except ValueError as error:  # every row has its line: nothing is mended
+        error.args = (str(error).replace(", or use `--mend`", ""),)
+        raise
     places = getattr(data, "places", [])
     for number, values in enumerate(zip(*data.values(), strict=True)):
         line = re.fullmatch("line ([0-9]+)", places[number] if places else "")

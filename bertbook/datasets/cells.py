@@ -23,6 +23,7 @@ CODE = re.compile(r"0[0-9]+")  # such as 007, whose zeros belong to it
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 HAS_COMMA = "`mended=[]` reads decimal commas"  # advice
 COMMA = re.compile(r"-?[0-9]+,[0-9]+")
+SEVERAL = re.compile(r"[|;]|[0-9]+([|;][0-9]+)*[|;]?")  # numbers of labels
 FLAGS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 # What a column of labels may hold together, and what it is then read as.
 TOGETHER = {
@@ -232,7 +233,7 @@ def read_labels(
             f"in 3.5, where it is a score; {HAS_COMMA}. Received: "
             f"{values[row]!r}."
         )
-    kinds = frozenset("word" if kind == "comma" else kind for kind in first)
+    kinds = frozenset(_as_words(first))
     if kinds not in TOGETHER:
         rows = sorted(first.values())[:2]
         raise ValueError(
@@ -294,13 +295,31 @@ def _check_name(place: str, value: str, column: str) -> None:
 
 def _kind_of_text(value: str) -> str:
     """Returns what a label is that is written as text."""
-    for kind, form in (("integer", INTEGER), ("code", CODE), ("comma", COMMA)):
+    forms = {
+        "integer": INTEGER,
+        "code": CODE,
+        "comma": COMMA,
+        "several": SEVERAL,
+    }
+    for kind, form in forms.items():
         if form.fullmatch(value):
             return kind
     if value.startswith("[") and _is_json(value):
         return "list"
     number = DECIMAL.fullmatch(value) and set(value) & set(".eE")
     return "decimal" if number and abs(float(value)) < 1e38 else "word"
+
+
+def _as_words(kinds: Iterable[str]) -> list[str]:
+    """Returns kinds of labels, those made names that only look like numbers.
+
+    One number stands beside several, as in 1|2, for one label.
+    """
+    kinds = [*kinds]
+    words = {"comma", "several"}
+    if "several" in kinds and words | {"integer"} >= set(kinds):
+        words.add("integer")
+    return ["word" if kind in words else kind for kind in kinds]
 
 
 def _is_json(value: str) -> bool:
@@ -410,7 +429,7 @@ def odd_labels(
     kinds = [kind_of_label("", value, typed) for value in values]
     if set(kinds) <= {"comma", "integer", "decimal"}:  # 3,5 is for 3.5
         return {}
-    kinds = ["word" if kind == "comma" else kind for kind in kinds]
+    kinds = _as_words(kinds)
     counts = Counter(kinds)
     together = [kinds for kinds in TOGETHER if kinds <= counts.keys()]
     if frozenset(counts) in TOGETHER or not together:

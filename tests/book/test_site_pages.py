@@ -2,6 +2,8 @@
 
 import itertools
 import re
+from pathlib import Path
+from posixpath import normpath
 
 import pytest
 
@@ -12,6 +14,7 @@ import site_navigation
 import site_pages
 import site_tables
 import site_vendor
+from exercises import FOLDERS
 
 NAMES = [chapter.name for chapter in book.chapters()]
 EVERYTHING = [chapter.name for chapter in book.everything()]
@@ -142,6 +145,8 @@ def test_links_lead_to_pages_or_to_the_repository():
         ("[a](../benchmarks/chips.py)", "docs/x.md",
          "[a](ADDRESS/blob/REF/benchmarks/chips.py)"),
         ("[a](../data)", "docs/x.md", "[a](ADDRESS/tree/REF/data)"),
+        ("[a](templates/b.ipynb)", "notebooks/x.ipynb",
+         "[a](../downloads/notebooks/templates/b.ipynb)"),
         ("see Figure 50.3", "docs/x.md", "see [Figure 50.3](#figure-50-3)"),
         ("`Figure 50.3`", "docs/x.md", None),
         ("see Figure 3", "notebooks/20_attention.ipynb", None),
@@ -153,6 +158,22 @@ def test_links_lead_to_pages_or_to_the_repository():
         expected = (expected or text).replace("ADDRESS", book.address())
         expected = expected.replace("REF", book.ref())
         assert site_pages.linked(text, place) == expected
+
+
+def test_every_link_to_a_notebook_leads_to_a_page_or_a_download():
+    pages = {f"notebooks/{name}.ipynb" for name in site_pages.chapter_names()}
+    for one in book.everything():
+        place = f"notebooks/{one.name}.ipynb"
+        text = site_pages.linked(one.twin.read_text("utf-8"), place)
+        for _, target, _ in site_pages._RELATIVE.findall(text):
+            path = normpath((Path(place).parent / target).as_posix())
+            if not path.endswith(".ipynb") or path in pages:
+                continue
+            folder = path.split("notebooks/")[1].split("/")[0]
+            assert folder in (*FOLDERS.values(), "templates"), (place, target)
+            is_copy = path.startswith(site_pages.DOWNLOADS)
+            assert is_copy == (folder == "templates"), (place, target)
+            assert (book.ROOT / path.removeprefix("downloads/")).is_file()
 
 
 def test_the_api_names_every_room():

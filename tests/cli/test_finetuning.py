@@ -205,6 +205,14 @@ def test_both_text_and_file_are_refused(capsys):
     assert "both" in capsys.readouterr().err
 
 
+def test_predict_mends_no_table(tuned, tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_bytes("text\ncaf\xe9\n".encode("cp1252"))
+    words = ["predict", "--model", str(tuned), "--file", str(path)]
+    assert main([*words, "--text-column", "text"]) == 2
+    assert capsys.readouterr().err.endswith("write the file again as UTF-8.\n")
+
+
 def test_predict_refuses_a_model_without_a_task(tmp_path, capsys):
     source = write_hugging_face(tmp_path / "a", CONFIG, "")
     assert main(["predict", "--model", str(source), "text"]) == 2

@@ -25,6 +25,7 @@ from exercises import FOLDERS, tags_of
 SOURCE = book.ROOT / "build" / "site" / "source"
 SITE = book.ROOT / "docs" / "site"
 DOWNLOADS = "downloads"  # the notebooks as they are, for the buttons
+TEMPLATES = "notebooks/templates/"  # to be downloaded; no pages
 PREDICT = "Predict before you run"
 PROMPTS = {
     "first": "the first cell, which is the same everywhere",
@@ -55,6 +56,8 @@ def main():
             place = f"notebooks/{folder}/{name}.ipynb"
             write_notebook(exercise_page(name, folder), place)
             copy(place, DOWNLOADS)
+    for path in sorted((book.ROOT / TEMPLATES).glob("*.ipynb")):
+        copy(f"{TEMPLATES}{path.name}", DOWNLOADS)
     root = [book.ROOT / name for name in site_tables.AT_THE_ROOT]
     for path in [*site_tables.docs_pages(), *root]:
         write(doc_page(path), path.relative_to(book.ROOT))
@@ -367,6 +370,8 @@ def _to_page(match, place):
         return f"{start}{target.replace('README', 'index')}{rest})"
     if path.startswith("docs/site/"):  # the site has these at its root
         return f"{start}{target.replace('docs/site/', '')}{rest})"
+    if path.startswith(TEMPLATES):
+        return f"{start}{'../' * place.count('/')}{DOWNLOADS}/{path}{rest})"
     folders = "notebooks/", "docs/", DOWNLOADS
     is_page = path.startswith(folders) and path.endswith((".ipynb", ".md"))
     if is_page or path in site_tables.AT_THE_ROOT:
