@@ -86,27 +86,16 @@ class Dense(keras.layers.Dense):
                 product, self.bias, activation=self.function
             )
         if keras.backend.backend() != "tensorflow" or training:
-            outputs = super().call(inputs, training=training)
-            return self._activate(outputs)
+            return self.function(super().call(inputs, training=training))
         # TensorFlow computes product and bias in one, where the product is one
         # of two matrices. With a GELU in it that would be less exact.
         others, width = ops.shape(inputs)[:-1], inputs.shape[-1]
         outputs = super().call(ops.reshape(inputs, (-1, width)))
-        outputs = ops.reshape(outputs, (*others, self.units))
-        is_float32 = keras.backend.standardize_dtype(outputs.dtype) == "float32"
-        return self._activate(outputs, by_erf=is_float32)
+        return self.function(ops.reshape(outputs, (*others, self.units)))
 
-    def _activate(self, outputs, by_erf=False):
-        """Returns the function of the sum, a GELU in one of two ways.
-
-        Keras writes it with `erfc`, which stays exact in 16 bits; converters
-        to other formats know `erf` alone, and TensorFlow computes that in
-        half of the time.
-        """
-        is_gelu = self.function is activation("gelu")
-        if is_gelu and (by_erf or is_exporting()):
-            return 0.5 * outputs * (1.0 + ops.erf(outputs / math.sqrt(2.0)))
-        return self.function(outputs)
+    def quantized_call(self, *args, **kwargs):
+        """Returns what `call` does, by a matrix of integers."""
+        return self.function(super().quantized_call(*args, **kwargs))
 
     def resize(self, units):
         """Draws the weights anew for another width of the result."""
@@ -211,7 +200,7 @@ def activation(hidden_act):
             "gelu_tanh" or "relu".
     """
     functions = {
-        "gelu": lambda x: ops.gelu(x, approximate=False),
+        "gelu": _gelu,
         "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
         "relu": ops.relu,
     }
@@ -232,3 +221,19 @@ def gather_tokens(hidden, positions):
     first = ops.arange(ops.shape(hidden)[0], dtype="int32") * length  # (B,)
     places = ops.cast(positions, "int32") + first[:, None]  # (B, M)
     return ops.take(ops.reshape(hidden, (-1, width)), places, axis=0)
+
+
+def _gelu(x):
+    """Returns the exact GELU.
+
+    By `erfc`, as Keras has it, which stays exact far below 0; converters to
+    other formats know `erf` alone. On TensorFlow the sign goes with the
+    constant: the same numbers, and one pass over them less.
+    """
+    if is_exporting():
+        return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
+    if keras.backend.backend() != "tensorflow":
+        return ops.gelu(x, approximate=False)
+    import tensorflow as tf
+
+    return 0.5 * x * tf.math.erfc(x * -math.sqrt(0.5))

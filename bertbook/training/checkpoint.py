@@ -8,6 +8,7 @@ Differences: Vaswani et al. (2017) average checkpoints of ten minutes each; here
 they are some steps apart, so that the result does not depend on the machine.
 """
 
+import hashlib
 import json
 import warnings
 from pathlib import Path
@@ -45,10 +46,14 @@ def save_checkpoint(folder, step, model, state):
     """
     folder = Path(folder)
     path = folder / NAME.format(step)
-    metadata = {"step": str(step), "state": json.dumps(state)}
     tensors = {
         name: np.asarray(keras.ops.convert_to_numpy(variable), order="C")
         for name, variable in named_variables(model).items()
+    }
+    metadata = {
+        "step": str(step),
+        "state": json.dumps(state),
+        "sha256": _hash_arrays(tensors),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -68,8 +73,9 @@ def load_checkpoint(folder, model, fits=None):
     """Puts the newest whole checkpoint of a folder into a model.
 
     A damaged one is named in a warning, and the one before it is taken. One
-    that tells neither its step nor its state, or whose numbers are not finite,
-    is damaged too.
+    that tells neither its step nor its state, or whose numbers are not finite
+    or not those that were saved, is damaged too; versions before this one kept
+    no hash, and their numbers are taken as they are.
 
     Args:
         folder: Where `save_checkpoint` wrote.
@@ -128,7 +134,18 @@ def _read_checkpoint(path):
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ValueError(f"{name} is not finite")
+    if metadata.get("sha256", digest := _hash_arrays(arrays)) != digest:
+        raise ValueError("its numbers are not those that were saved")
     return int(step), state, arrays
+
+
+def _hash_arrays(arrays):
+    """Returns the SHA-256 of names and bytes, whatever their order is."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return digest.hexdigest()
 
 
 HASHES = "hashes.json"  # of files of weights, beside the checkpoints

@@ -146,7 +146,7 @@ def test_links_lead_to_pages_or_to_the_repository():
          "[a](ADDRESS/blob/REF/benchmarks/chips.py)"),
         ("[a](../data)", "docs/x.md", "[a](ADDRESS/tree/REF/data)"),
         ("[a](templates/b.ipynb)", "notebooks/x.ipynb",
-         "[a](../downloads/notebooks/templates/b.ipynb)"),
+         "{download}`a <../downloads/notebooks/templates/b.ipynb>`"),
         ("see Figure 50.3", "docs/x.md", "see [Figure 50.3](#figure-50-3)"),
         ("`Figure 50.3`", "docs/x.md", None),
         ("see Figure 3", "notebooks/20_attention.ipynb", None),
@@ -160,7 +160,7 @@ def test_links_lead_to_pages_or_to_the_repository():
         assert site_pages.linked(text, place) == expected
 
 
-def test_every_link_to_a_notebook_leads_to_a_page_or_a_download():
+def test_every_link_to_a_notebook_leads_to_a_page():
     pages = {f"notebooks/{name}.ipynb" for name in site_pages.chapter_names()}
     for one in book.everything():
         place = f"notebooks/{one.name}.ipynb"
@@ -169,11 +169,9 @@ def test_every_link_to_a_notebook_leads_to_a_page_or_a_download():
             path = normpath((Path(place).parent / target).as_posix())
             if not path.endswith(".ipynb") or path in pages:
                 continue
-            folder = path.split("notebooks/")[1].split("/")[0]
-            assert folder in (*FOLDERS.values(), "templates"), (place, target)
-            is_copy = path.startswith(site_pages.DOWNLOADS)
-            assert is_copy == (folder == "templates"), (place, target)
-            assert (book.ROOT / path.removeprefix("downloads/")).is_file()
+            folder = path.removeprefix("notebooks/").split("/")[0]
+            assert folder in FOLDERS.values(), (place, target)
+            assert (book.ROOT / path).is_file(), (place, target)
 
 
 def test_the_api_names_every_room():

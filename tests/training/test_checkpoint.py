@@ -137,6 +137,13 @@ def broken(array):
     return array
 
 
+def larger(array):
+    """Returns an array with one number that is another."""
+    array = np.array(array)
+    array.flat[0] += 1
+    return array
+
+
 WHOLE = {"metadata": {"step": "2", "state": "[]"}}
 
 
@@ -149,6 +156,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_taken(
     checkpoint.save_checkpoint(tmp_path, 2, model, ["second"])
     path = tmp_path / "checkpoint-00000002.safetensors"
     whole = path.read_bytes()
+    with safetensors.safe_open(path, "numpy") as file:
+        saved = file.metadata()["sha256"]
 
     def check(message):
         other = make_model()
@@ -176,6 +185,13 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_taken(
         ({"metadata": {"step": "2", "state": "4"}}, "of another kind: 4"),
         (WHOLE | {"model": broken}, "is not finite"),
         (WHOLE | {"optimizer": broken}, "is not finite"),
+        (
+            {
+                "metadata": WHOLE["metadata"] | {"sha256": saved},
+                "model": larger,
+            },
+            "not those that were saved",
+        ),
     ):
         path.write_bytes(whole)
         rewrite(path, **change)

@@ -40,6 +40,7 @@ _LINE = re.compile(
 )
 _BADGE = re.compile(r"^\[Open in Colab\]\(.*\)$\n*", re.MULTILINE)
 _ANCHOR = re.compile(r"(\]\([^()\s]+\.(?:ipynb|md)#)([^()\s]+)\)")
+_TEMPLATE = re.compile(r"\[([^\]]*)\]\((templates/[a-z_]+\.ipynb)\)")
 _RELATIVE = re.compile(r"(\]\()(?![a-z]+:|#)([^()\s#]+)(#[^()\s]*)?\)")
 _LEVEL_2 = re.compile(r"^## ", re.MULTILINE)
 _LEVEL_3 = re.compile(r"^### ", re.MULTILINE)
@@ -333,6 +334,9 @@ def linked(text, place):
         place: Where it is in the repository, such as `docs/results.md`.
     """
     text = _with_figure_links(text, place)
+    text = _TEMPLATE.sub(
+        rf"{{download}}`\1 <../{DOWNLOADS}/notebooks/\2>`", text
+    )
     text = _ANCHOR.sub(lambda m: f"{m[1]}{anchor(m[2])})", text)
     return _RELATIVE.sub(lambda m: _to_page(m, place), text)
 
@@ -370,8 +374,6 @@ def _to_page(match, place):
         return f"{start}{target.replace('README', 'index')}{rest})"
     if path.startswith("docs/site/"):  # the site has these at its root
         return f"{start}{target.replace('docs/site/', '')}{rest})"
-    if path.startswith(TEMPLATES):
-        return f"{start}{'../' * place.count('/')}{DOWNLOADS}/{path}{rest})"
     folders = "notebooks/", "docs/", DOWNLOADS
     is_page = path.startswith(folders) and path.endswith((".ipynb", ".md"))
     if is_page or path in site_tables.AT_THE_ROOT:
