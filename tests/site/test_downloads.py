@@ -1,5 +1,6 @@
 """The buttons below a title: a notebook to keep, and the pages beside it."""
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,10 +11,13 @@ from tests.site import links
 
 PAGE = "notebooks/20_attention.html"
 PAGES = site.NOTEBOOKS
+TEMPLATES = sorted((book.ROOT / "notebooks" / "templates").glob("*.ipynb"))
 
 
 def download_faults(page):
-    """Returns what is wrong with the notebook that a page offers.
+    """Returns what is wrong with the notebooks that a page offers.
+
+    One is the page's own; others may be templates.
 
     Args:
         page: The path below the site's folder.
@@ -24,15 +28,17 @@ def download_faults(page):
         for link in links.read(path).links
         if link.endswith(".ipynb") and not urlsplit(link).netloc
     }
-    if len(offers) != 1:
-        return f"{len(offers)} notebooks to download"
-    file = path.parent / offers.pop()
-    committed = (book.ROOT / page).with_suffix(".ipynb")
-    if not file.is_file():
-        return f"no such file: {file.name}"
-    same = file.name == committed.name
-    same = same and file.read_bytes() == committed.read_bytes()
-    return "" if same else f"not the notebook of the page: {file.name}"
+    own = (book.ROOT / page).with_suffix(".ipynb")
+    originals = {own.name: own} | {path.name: path for path in TEMPLATES}
+    files = {Path(link).name: path.parent / link for link in offers}
+    if missing := [name for name in files if not files[name].is_file()]:
+        return f"no such file: {missing}"
+    if own.name not in files or not originals.keys() >= files.keys():
+        return f"offers {sorted(files)}"
+    for name, file in files.items():
+        if file.read_bytes() != originals[name].read_bytes():
+            return f"not as in the repository: {name}"
+    return ""
 
 
 def pages_beside(page):
@@ -75,7 +81,7 @@ def test_chapter_exercises_and_solutions_lead_to_each_other():
     ("old", "new", "told"),
     [
         ('href="../_downloads/', 'href="nowhere/', "no such file"),
-        ('href="../_downloads/', 'data-lost="', "0 notebooks"),
+        ('href="../_downloads/', 'data-lost="', "offers []"),
     ],
 )
 def test_a_planted_dead_download_is_seen(planted, old, new, told):
@@ -84,4 +90,4 @@ def test_a_planted_dead_download_is_seen(planted, old, new, told):
 
 def test_the_notebook_of_another_page_is_seen(planted):
     page = planted(PAGE, "</title>", "</title>")  # a copy has another name
-    assert download_faults(page).startswith("not the notebook of the page")
+    assert download_faults(page).startswith("offers [")
