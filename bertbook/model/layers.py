@@ -200,7 +200,7 @@ def activation(hidden_act):
             "gelu_tanh" or "relu".
     """
     functions = {
-        "gelu": _gelu,
+        "gelu": lambda x: exact_gelu(x),
         "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
         "relu": ops.relu,
     }
@@ -223,12 +223,14 @@ def gather_tokens(hidden, positions):
     return ops.take(ops.reshape(hidden, (-1, width)), places, axis=0)
 
 
-def _gelu(x):
-    """Returns the exact GELU.
+def exact_gelu(x):
+    """Returns x times the normal distribution function of x.
 
     By `erfc`, as Keras has it, which stays exact far below 0; converters to
     other formats know `erf` alone. On TensorFlow the sign goes with the
     constant: the same numbers, and one pass over them less.
+
+    Source: Hendrycks and Gimpel (2016).
     """
     if is_exporting():
         return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
