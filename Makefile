@@ -84,7 +84,7 @@ STATIC_TESTS := tests/test_rooms.py tests/test_import.py \
 FIRST_CHAPTERS := $(wildcard notebooks/2[0-4]*.ipynb notebooks/[01]*.ipynb)
 LATER_CHAPTERS := $(wildcard notebooks/[3-6]*.ipynb notebooks/labs/*.ipynb \
 	notebooks/2[5-9]*.ipynb notebooks/9*.ipynb)
-TURN_MINUTES ?= 10
+TURN_MINUTES ?= 5
 
 # A file to a worker, in the order of the list: not the one with most tests
 # first, as xdist has it by default.
@@ -147,7 +147,7 @@ test-notebooks: $(DEV_STAMP)
 test-book: $(DEV_STAMP) ## compare the chapters from 25 on, and the labs
 	$(SHIPPED) $(ON_TENSORFLOW) $(BOOK_ENV)/bin/python $(COMPARE) $(LATER_CHAPTERS)
 
-test-turns: $(DEV_STAMP) ## ten minutes of test-book: what changed, then others by turns
+test-turns: $(DEV_STAMP) ## five minutes of test-book: what changed, then others by turns
 	$(SHIPPED) $(ON_TENSORFLOW) $(BOOK_ENV)/bin/python $(COMPARE) \
 	$$($(BOOK_ENV)/bin/python tools/book/turns.py $(TURN_MINUTES))
 
