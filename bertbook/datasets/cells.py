@@ -23,7 +23,7 @@ CODE = re.compile(r"0[0-9]+")  # such as 007, whose zeros belong to it
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 HAS_COMMA = "`mended=[]` reads decimal commas"  # advice
 COMMA = re.compile(r"-?[0-9]+,[0-9]+")
-SEVERAL = re.compile(r"[|;]|[0-9]+([|;][0-9]+)*[|;]?")  # numbers of labels
+SEVERAL = re.compile(r"[|;]|([0-9]+[|;])+[0-9]*")  # numbers of labels
 FLAGS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 # What a column of labels may hold together, and what it is then read as.
 TOGETHER = {

@@ -173,7 +173,7 @@ def train_dev_split(
     Rows with the same text, pair of texts, words or context go to one part, so
     that dev asks for nothing that was learned by heart; the shares then hold
     as far as that leaves a choice. Where all rows have the same, each is drawn
-    by itself.
+    by itself; of questions about one passage a warning says so.
 
     Args:
         data: A table of R rows, as `finetune` takes: a dict of columns, a list
@@ -244,6 +244,12 @@ def _alike(columns: Mapping[str, Any]) -> list[list[int]]:
     for row in rows:
         rows_of[keys[row]].append(row)
     if len(rows_of) < 2:
+        if names == ["context"]:
+            warnings.warn(
+                f"all {len(rows):,} questions are about one passage: dev asks "
+                "about what training has read, and others may be harder",
+                stacklevel=3,
+            )
         return [[row] for row in rows]
     return [rows_of[key] for key in keys]
 

@@ -605,6 +605,14 @@ def test_many_rows_alike_leave_both_parts_some(sizes, dev, drawn):
     assert not {*train["text"]} & {*held_out["text"]}
 
 
+def test_questions_about_one_passage_are_said():
+    data = {"question": list("abcde"), "context": ["x"] * 5}
+    data["answers"] = [[{"text": "x", "answer_start": 0}]] * 5
+    with pytest.warns(UserWarning, match="all 5 questions are about one pass"):
+        train, dev = bb.train_dev_split(data, 0.4)
+    assert (len(train["question"]), len(dev["question"])) == (3, 2)
+
+
 def test_rows_that_are_all_alike_are_drawn_one_by_one():
     train, dev = bb.train_dev_split({"text": ["x"] * 10}, 0.3)
     assert (len(train["text"]), len(dev["text"])) == (7, 3)
