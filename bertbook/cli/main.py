@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end_interrupted(options)
     except (ValueError, KeyError, OSError, ImportError) as error:
         text = error.args[0] if isinstance(error, KeyError) else error
-        if str(error).startswith("[Errno") and not error.filename:
+        if isinstance(error, OSError) and error.strerror and not error.filename:
             text = f"the results could not be written: {error.strerror}"
         return _end_with(text, REFUSED)
     except Exception as error:

@@ -189,8 +189,8 @@ def test_of_equal_spans_any_may_win():
     "loop",
     [
         "while True:\n        pass",
-        "while True:\n        try:\n            [0][1]\n"
-        "        except Exception:\n            pass",
+        "for _ in range(3):\n        try:\n            while True:\n"
+        "                pass\n        except Exception:\n            pass",
     ],
 )
 def test_a_loop_that_does_not_end(loop, monkeypatch):
