@@ -288,8 +288,7 @@ def write_whole(path: Path) -> Iterator[Path]:
         OSError: The disk is full, or `path` cannot be written; also where the
             library that writes has an error of its own for it.
     """
-    ending = "".join(path.suffixes[-2:])  # Keras knows .weights.h5 by both
-    part = path.with_name(f".bertbook-{secrets.token_hex(8)}{ending}")
+    part = path.with_name(f".bertbook-{secrets.token_hex(8)}{path.suffix}")
     with naming_errors(path, part):
         part.touch(exist_ok=False)  # a file of our own, no link to another's
         try:

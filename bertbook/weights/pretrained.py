@@ -486,27 +486,6 @@ class Pretrained:
             with write_whole(Path(filepath)) as part:
                 super().save(part, **options)
 
-    def save_weights(self, filepath, overwrite=True, max_shard_size=None):
-        """Writes weights as `keras.Model.save_weights`, whole or not at all.
-
-        Args:
-            filepath: The file, which ends in .weights.h5.
-            overwrite: As in Keras.
-            max_shard_size: As in Keras, which then writes several files.
-
-        Raises:
-            ValueError: `filepath` has another end.
-            OSError: The disk is full, or the file cannot be written; an older
-                one is as it was.
-        """
-        path = str(filepath)
-        is_one = path.endswith(".weights.h5") and max_shard_size is None
-        if not is_one or not overwrite or "://" in path:
-            super().save_weights(filepath, overwrite, max_shard_size)
-            return
-        with write_whole(Path(filepath)) as part:
-            super().save_weights(part)
-
     @contextlib.contextmanager
     def _with_optimizer(self, is_kept):
         """Takes the optimizer off in the body, unless it is to be kept."""

@@ -272,28 +272,6 @@ def test_a_file_that_finds_no_room_leaves_the_old_model(
     assert refused > 5
 
 
-# What h5py could not write, it cannot close either; it says so by itself.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_weights_of_keras_are_whole_or_as_they_were(models, tmp_path):
-    old, new = models
-    path = tmp_path / "a.weights.h5"
-    old.save_weights(path)
-    before = path.read_bytes()
-    with (
-        largest_file(len(before) // 2),
-        pytest.raises(OSError, match=r"/a\.weights\.h5 could not be written"),
-    ):
-        new.save_weights(str(path))
-    assert path.read_bytes() == before
-    assert os.listdir(tmp_path) == [path.name]
-    new.save_weights(path)
-    other = make_model(0.125)
-    other.load_weights(path)
-    assert {float(n) for a in other.get_weights() for n in a.flat} == {0.5}
-    with pytest.raises(ValueError, match="weights.h5"):
-        new.save_weights(tmp_path / "a.h5")
-
-
 @pytest.mark.slow
 def test_a_full_disk_leaves_the_old_model_at_every_level(models, tmp_path):
     command = ["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(tmp_path)]
