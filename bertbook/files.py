@@ -568,18 +568,21 @@ def _write_set(
         _check_ours(saving)
         shutil.rmtree(saving)
     saving.mkdir()
+    is_exchanged = False
     try:
         (saving / FILES).mkdir()
         yield saving / FILES
         _write_record(folder, replaced, last, for_others)
         _sync_folders(saving)
-        if for_others and _exchange(folder, saving / FILES):
-            return
-        os.replace(saving, folder / SAVED)  # from here on the new set counts
+        is_exchanged = for_others and _exchange(folder, saving / FILES)
+        if not is_exchanged:
+            os.replace(saving, folder / SAVED)  # from here the new set counts
     finally:
-        shutil.rmtree(saving, ignore_errors=True)
-    _sync(folder)
-    _finish(folder)
+        if not is_exchanged:  # else what has this name is the next writer's
+            shutil.rmtree(saving, ignore_errors=True)
+    if not is_exchanged:
+        _sync(folder)
+        _finish(folder)
 
 
 def _aside(folder: Path) -> Path:

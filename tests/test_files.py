@@ -607,7 +607,7 @@ def test_an_exchanged_folder_keeps_its_mode_and_its_writers_wait(tmp_path):
     folder = fill(tmp_path / "graph", GRAPH)
     folder.chmod(0o750)
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda n: save_graph(folder, f"{n}"), range(20)))
+        list(pool.map(lambda n: save_graph(folder, f"{n}"), range(400)))
     assert len(set(graph_in(folder).values())) == 1
     assert folder.stat().st_mode & 0o777 == 0o750
     assert names_in(tmp_path) == ["graph"]
