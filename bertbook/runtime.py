@@ -624,6 +624,27 @@ def may_compile(with_xla: bool) -> bool:
     return with_xla or load_keras().backend.backend() == "jax"
 
 
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Computes one operation after the other in the body, where that is quick.
+
+    To compile a model takes longer than to compute one row, or a few small
+    steps, without. JAX would compile every operation alone, so it goes on
+    compiling the whole.
+    """
+    if load_keras().backend.backend() != "tensorflow":
+        yield
+        return
+    import tensorflow as tf
+
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
+
+
 def compile_with(model, function):
     """Compiles a function that uses a model's weights, whatever they are then.
 

@@ -25,7 +25,7 @@ from bertbook.cli.parsing import (
     add_processes,
 )
 from bertbook.devices import joining, processes
-from bertbook.files import check_folder
+from bertbook.files import DISK_ERRORS, check_folder
 from bertbook.pretraining import examples, masking
 
 FAILED = 1  # what a user cannot mend by another command, such as full memory
@@ -71,7 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end_interrupted(options)
     except (ValueError, KeyError, OSError, ImportError) as error:
         text = error.args[0] if isinstance(error, KeyError) else error
-        if isinstance(error, OSError) and error.strerror and not error.filename:
+        if (
+            isinstance(error, OSError)
+            and error.errno in DISK_ERRORS
+            and error.strerror  # else the words are ours
+            and not error.filename
+        ):
             text = f"the results could not be written: {error.strerror}"
         return _end_with(text, REFUSED)
     except Exception as error:

@@ -1,6 +1,5 @@
 """The command `predict`: a line of output for each row, as the rows come."""
 
-import contextlib
 import csv
 import io
 import itertools
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from bertbook import runtime
 from bertbook.checks import listed
 from bertbook.cli import finetuning, own_data
 from bertbook.cli.parsing import add_command, count
@@ -112,7 +112,7 @@ def predict(options) -> None:
         )
 
     def compute_at_once(found: list[Any]) -> list[Any]:
-        with uncompiled():
+        with runtime.uncompiled():
             return compute(found)
 
     answers = itertools.chain(
@@ -143,28 +143,6 @@ def _columns(options: Any) -> dict[str, str]:
     found = own_data.remembered_columns(path, config, options)
     read = {f"{x}_column" for names in READ.values() for x in names}
     return named | {role: x for role, x in found.items() if role in read}
-
-
-@contextlib.contextmanager
-def uncompiled() -> Iterator[None]:
-    """Computes one operation after the other in the body, where that is quick.
-
-    To compile a model takes longer than to compute one row without. JAX would
-    compile every operation alone, so it goes on compiling the whole.
-    """
-    from bertbook.runtime import keras
-
-    if keras.backend.backend() != "tensorflow":
-        yield
-        return
-    import tensorflow as tf
-
-    before = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(True)
-    try:
-        yield
-    finally:
-        tf.config.run_functions_eagerly(before)
 
 
 def _rows_at_a_time(model: Any, batch_size: int) -> int:

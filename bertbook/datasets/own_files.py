@@ -247,7 +247,7 @@ def _alike(columns: Mapping[str, Any]) -> list[list[int]]:
         if names == ["context"]:
             warnings.warn(
                 f"all {len(rows):,} questions are about one passage: dev asks "
-                "about what training has read, and others may be harder",
+                "about what training has read; measure on others, too",
                 stacklevel=3,
             )
         return [[row] for row in rows]

@@ -200,7 +200,7 @@ def activation(hidden_act):
             "gelu_tanh" or "relu".
     """
     functions = {
-        "gelu": lambda x: exact_gelu(x),
+        "gelu": lambda x: exact_gelu(x),  # a test may put another in place
         "gelu_tanh": lambda x: ops.gelu(x, approximate=True),
         "relu": ops.relu,
     }

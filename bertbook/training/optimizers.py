@@ -22,7 +22,7 @@ class Shared(NamedTuple):
     power_1: Any  # beta_1 to the power of the step
     power_2: Any
     correction: Any  # of the root of the squares: sqrt(1 - power_2)
-    epsilon: Any  # corrected alike
+    epsilon: Any  # times the correction
 
 
 @keras.saving.register_keras_serializable("bertbook")

@@ -235,7 +235,7 @@ def test_ten_thousand_rows_are_computed_in_few_calls(monkeypatch):
 
 
 def test_functions_are_compiled_again_after_an_error():
-    with pytest.raises(RuntimeError), predict.uncompiled():
+    with pytest.raises(RuntimeError), runtime.uncompiled():
         raise RuntimeError
     assert how() == "compiled"
 

@@ -99,11 +99,12 @@ def test_a_dense_layer_works_on_the_last_axis(training, others, use_bias):
 @pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="needs TensorFlow"
 )
-def test_a_linear_layer_is_one_product_of_matrices():
+@pytest.mark.parametrize("function", [None, "relu"])
+def test_a_layer_is_one_product_of_matrices(function):
     """Which TensorFlow computes with the bias in one."""
     import tensorflow as tf
 
-    layer = Dense(5)
+    layer = Dense(5, activation=function)
     layer.build((None, None, 7))
     spec = tf.TensorSpec((None, None, 7))
     graph = tf.function(layer).get_concrete_function(spec).graph

@@ -8,7 +8,7 @@ the tables: each edited source must get its own sentence.
 import contextlib
 import copy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -74,22 +74,6 @@ def in_turn(
         return {label: partial(result, label) for label in calls}
 
     return attempt
-
-
-@contextlib.contextmanager
-def step_by_step() -> Iterator[None]:
-    """Leaves out what TensorFlow would compile for longer than it computes."""
-    if keras.backend.backend() != "tensorflow":
-        yield
-        return
-    import tensorflow as tf
-
-    before = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(True)
-    try:
-        yield
-    finally:
-        tf.config.run_functions_eagerly(before)
 
 
 class ChangedArgumentError(Exception):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bertbook.book.parts.part import Calls, Part, numbers, step_by_step
+from bertbook.book.parts.part import Calls, Part, numbers
 from bertbook.plain.pretraining import IGNORED
 from bertbook.plain.tokenizer import BATCH, SPECIAL, Tokenizer
-from bertbook.runtime import keras
+from bertbook.runtime import keras, uncompiled
 
 V, MASK = 1_000, 4
 KNOWN = [0, 1, 2, 3, 4, 999]  # the special ids; one is the last
@@ -768,7 +768,7 @@ def _run(pretrain: Any) -> Calls:
             )
         )
         stream = ((batch, labels) for _ in range(100))
-        with step_by_step():
+        with uncompiled():
             log = pretrain(
                 model, stream, steps, 0.5, epochs, callbacks=[told], verbose=0
             )
